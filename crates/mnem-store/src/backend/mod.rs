@@ -1,0 +1,282 @@
+//! 3. Where bytes live: a backend gives a view of one moment and publishes a batch whole or
+//!    not at all.
+//!
+//! Objects are immutable and named by their hash, so only branches need a precondition; a
+//! batch with preconditions is what every engine can do, also one beyond this machine.
+
+pub mod record;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::ops::{Bound, RangeInclusive};
+use std::sync::Arc;
+
+pub use record::{Change, ChangeSet, Derived, Operation, Record, Skip};
+
+use crate::codec::Encoded;
+use crate::error::{Error, ErrorKind, Hint};
+use crate::id::{BranchName, CommitId, NodeId, ObjectId};
+use crate::object::Kind;
+
+/// A place where bytes live.
+pub trait Backend: Send + Sync + Debug {
+    /// The name that `config` records.
+    fn name(&self) -> &'static str;
+
+    /// The store at one moment. Never kept beyond the call that took it.
+    fn view(&self) -> Result<Box<dyn View + '_>, BackendError>;
+
+    /// Publishes a batch whole or not at all; durable when it returns.
+    fn publish(&self, batch: &Batch) -> Result<(), PublishError>;
+}
+
+/// The store at one moment.
+pub trait View {
+    /// The bytes of an object, as stored: whoever asks hashes them.
+    fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError>;
+
+    /// The commit a branch points at.
+    fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError>;
+
+    /// Every branch.
+    fn references(&self) -> Result<BTreeMap<BranchName, CommitId>, BackendError>;
+
+    /// The record that a commit came with.
+    fn record(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, BackendError>;
+
+    /// Records, newest first, numbered below `before`; of one branch, or all.
+    fn records(
+        &self,
+        branch: Option<&BranchName>,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<(Number, Record)>, BackendError>;
+
+    /// The records whose change set holds a node, newest first, numbered below `before`.
+    fn changes(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<(Number, Record)>, BackendError>;
+
+    /// Local rows in the order of their keys.
+    fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError>;
+
+    /// Every stored, unerased object of a range, in id order.
+    fn ids(
+        &self,
+        range: RangeInclusive<ObjectId>,
+        limit: usize,
+    ) -> Result<Vec<(ObjectId, Kind)>, BackendError>;
+}
+
+/// A local row: key and value.
+pub type LocalRow = (Vec<u8>, Vec<u8>);
+
+/// A range of row keys.
+pub type RowRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// Every key.
+pub const ALL_ROWS: RowRange = (Bound::Unbounded, Bound::Unbounded);
+
+/// What stands under an object id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The object's bytes, not yet verified.
+    Present(Arc<[u8]>),
+    /// Nothing was ever stored under it.
+    Absent,
+    /// It was stored and erased on purpose.
+    Erased,
+}
+
+/// The place of an object or record in the order in which a store received them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Number(pub u64);
+
+/// Tables that belong to this store alone: in no hash, never exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LocalTable {
+    /// Node id -> id of a staged node object.
+    Staging,
+    /// Node ids that are staged for removal.
+    StagingTombstones,
+    /// Rows of adapters: [`local_key`] -> bytes.
+    Local,
+    /// Facts about the store file itself.
+    Meta,
+}
+
+impl LocalTable {
+    /// Every table.
+    pub const ALL: [Self; 4] = [Self::Staging, Self::StagingTombstones, Self::Local, Self::Meta];
+
+    /// The name of the table.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Staging => "staging",
+            Self::StagingTombstones => "staging_tombstones",
+            Self::Local => "local",
+            Self::Meta => "meta",
+        }
+    }
+}
+
+/// The key of a row in [`LocalTable::Local`]: the owner's name, its length first, then the key.
+pub fn local_key(owner: &str, key: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(owner.len()).unwrap_or(u32::MAX);
+    [&length.to_be_bytes(), owner.as_bytes(), key].concat()
+}
+
+/// What one publish writes. Objects and records are numbered in the order they were added;
+/// the record of a new commit comes right after the commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Objects and records, in order.
+    pub entries: Vec<Entry>,
+    /// Moves of branches; a batch moves a branch at most once.
+    pub refs: Vec<RefEdit>,
+    /// Local rows; for one key the last edit counts.
+    pub rows: Vec<RowEdit>,
+}
+
+/// An appended row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// An object. One that is already stored is not stored again and takes no number.
+    Object(Encoded),
+    /// A record.
+    Record(Record),
+}
+
+/// The move of a branch, with what its mover believes it points at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefEdit {
+    /// The branch.
+    pub name: BranchName,
+    /// Where it must be for the batch to land.
+    pub expected: Expected,
+    /// Where it goes; `None` deletes it.
+    pub new: Option<CommitId>,
+}
+
+/// Where a branch must be. There is no "anywhere".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// The branch does not exist.
+    Absent,
+    /// The branch points at this commit.
+    At(CommitId),
+}
+
+impl Expected {
+    /// What it takes to move a branch from here.
+    pub fn of(tip: Option<CommitId>) -> Self {
+        tip.map_or(Self::Absent, Self::At)
+    }
+
+    /// The commit, unless the branch is to be absent.
+    pub fn commit(self) -> Option<CommitId> {
+        match self {
+            Self::Absent => None,
+            Self::At(commit) => Some(commit),
+        }
+    }
+}
+
+/// A change of a local row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowEdit {
+    /// The table.
+    pub table: LocalTable,
+    /// The key.
+    pub key: Vec<u8>,
+    /// The new value; `None` deletes the row.
+    pub value: Option<Vec<u8>>,
+}
+
+impl Batch {
+    /// Adds an object.
+    pub fn object(&mut self, object: Encoded) {
+        self.entries.push(Entry::Object(object));
+    }
+
+    /// Adds a record.
+    pub fn record(&mut self, record: Record) {
+        self.entries.push(Entry::Record(record));
+    }
+
+    /// Moves a branch.
+    pub fn reference(&mut self, name: BranchName, expected: Expected, new: Option<CommitId>) {
+        self.refs.push(RefEdit { name, expected, new });
+    }
+
+    /// Sets or deletes a local row.
+    pub fn row(&mut self, table: LocalTable, key: impl Into<Vec<u8>>, value: Option<Vec<u8>>) {
+        self.rows.push(RowEdit { table, key: key.into(), value });
+    }
+
+    /// Whether there is nothing to publish.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.refs.is_empty() && self.rows.is_empty()
+    }
+}
+
+/// Why a backend could not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// Stored bytes are not what was written. The sentence names the row.
+    #[error("{0}")]
+    Corrupt(String),
+    /// The operating system refused.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// Another process holds the data file.
+    #[error("another process holds the data file")]
+    Locked,
+}
+
+/// Why a batch did not land. Nothing of it did.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// A branch is not where it was expected.
+    #[error("the branch {name} moved")]
+    Moved {
+        /// The branch.
+        name: BranchName,
+        /// Where it points.
+        found: Option<CommitId>,
+    },
+    /// The backend failed.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+}
+
+impl From<BackendError> for Error {
+    fn from(error: BackendError) -> Self {
+        match error {
+            BackendError::Corrupt(what) => Self::corrupt(what),
+            BackendError::Io(source) => Self::io("the store's data file", source),
+            BackendError::Locked => {
+                Self::new(ErrorKind::Busy, "another process holds the store").hint(Hint::WaitOrStop)
+            }
+        }
+    }
+}
+
+impl From<PublishError> for Error {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Backend(error) => error.into(),
+            PublishError::Moved { name, found } => {
+                let place =
+                    found.map_or_else(|| "is gone".into(), |id| format!("is at {}", id.short()));
+                Self::conflict(format!(
+                    "the branch {name} moved while this was written: it {place}"
+                ))
+                .hint(Hint::Retry)
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What can go wrong: one error type, its kinds, and hints that name a command.
+
+use std::fmt;
+
+use crate::object::content::ContentError;
+
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// What went wrong, in one sentence, with the id or path it concerns.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<Hint>,
+    content: Option<ContentError>,
+    source: Option<Source>,
+}
+
+/// The kinds of error. Exit codes and Python classes are chosen by these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ErrorKind {
+    /// A node, commit or object that was asked for is not there.
+    NotFound,
+    /// The request itself is not valid: a name, a revision, content, or its state forbids it.
+    InvalidRef,
+    /// The branch moved, or the write would overwrite a change its caller has not seen.
+    Conflict,
+    /// Another process held the store for longer than the caller was willing to wait.
+    Busy,
+    /// What is stored is not what was written.
+    CorruptStore,
+    /// The store has a format that this release does not read or write.
+    FormatVersion,
+    /// A store already exists at or above this path.
+    StoreExists,
+    /// There is no store at or above this path.
+    NoStore,
+    /// The operating system refused: disk, permissions, a closed handle.
+    Io,
+}
+
+impl ErrorKind {
+    /// Every kind; bindings test that each has a face of its own.
+    pub const ALL: [Self; 9] = [
+        Self::NotFound,
+        Self::InvalidRef,
+        Self::Conflict,
+        Self::Busy,
+        Self::CorruptStore,
+        Self::FormatVersion,
+        Self::StoreExists,
+        Self::NoStore,
+        Self::Io,
+    ];
+
+    /// The code that adapters and `--json` print.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::InvalidRef => "invalid_ref",
+            Self::Conflict => "conflict",
+            Self::Busy => "busy",
+            Self::CorruptStore => "corrupt_store",
+            Self::FormatVersion => "format_version",
+            Self::StoreExists => "store_exists",
+            Self::NoStore => "no_store",
+            Self::Io => "store_io",
+        }
+    }
+}
+
+macro_rules! hints {
+    ($($name:ident => $text:literal,)*) => {
+        /// What helps. Words between backquotes are a command that exists: a test runs each.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)] // the text beside each name is its documentation
+        pub enum Hint { $($name,)* }
+
+        impl Hint {
+            /// Every hint.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The hint as printed after `hint:`.
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+hints! {
+    Init => "`mnem init` makes a store in this directory",
+    OtherStore => "name another directory, or use the store that is there with `mnem status`",
+    ListLog => "`mnem log --oneline` lists the commits",
+    ListBranches => "`mnem branch` lists the branches",
+    BranchNames => "names may have letters, digits, '-', '_', '.' and '/': `mnem branch NAME`",
+    ListNodes => "`mnem show` lists the memory",
+    FirstCommit => "`mnem remember ID CONTENT` makes the first commit",
+    StageSomething => "`mnem add ID CONTENT` stages a node; `mnem remember ID CONTENT` writes one at once",
+    StartBranch => "`mnem checkout -b NAME` starts a branch here",
+    CommitOrDiscard => "`mnem commit -m MESSAGE` keeps the staged changes; `mnem checkout REV --discard` drops them",
+    CommitStaged => "`mnem commit -m MESSAGE` keeps the staged changes; `mnem status` lists them",
+    SwitchFirst => "`mnem checkout BRANCH` switches to another branch first",
+    Resolve => "`mnem merge BRANCH --resolve ID=ours` (theirs, base, delete), or `--strategy ours`",
+    ConflictsOnly => "`mnem merge BRANCH` without resolutions lists the conflicts",
+    MergeOneSideFirst => "`mnem merge` one of the bases into this branch first",
+    Verify => "`mnem verify` lists what is damaged",
+    Retry => "read the branch again and retry: `mnem log -n 1`",
+    Upgrade => "a newer release of mnem reads this store; `mnem --version` names this one",
+    LongerTranscript => "`mnem import-chat FILE --transcript NAME` under another name keeps both",
+    WaitOrStop => "wait for the other process to finish, or stop it",
+    CheckPermissions => "check that the directory can be written and that the disk has room",
+    Reopen => "open the store again",
+    DryRunFlips => "`mnem bisect --node ID --present` lists every flip",
+}
+
+impl Error {
+    /// An error of this kind with this sentence.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None, content: None, source: None }
+    }
+
+    /// A node, commit or object that is not there.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    /// A request that is not valid.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidRef, message)
+    }
+
+    /// A write that would overwrite what its caller has not seen.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conflict, message)
+    }
+
+    /// Stored bytes that are not what was written.
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::CorruptStore, message).hint(Hint::Verify)
+    }
+
+    /// A refusal of the operating system while doing something to a path.
+    pub fn io(doing: impl fmt::Display, source: std::io::Error) -> Self {
+        Self::new(ErrorKind::Io, format!("{doing}: {source}"))
+            .hint(Hint::CheckPermissions)
+            .caused_by(source)
+    }
+
+    /// The same error with a hint.
+    #[must_use]
+    pub fn hint(mut self, hint: Hint) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// The same error without a hint.
+    #[must_use]
+    pub fn without_hint(mut self) -> Self {
+        self.hint = None;
+        self
+    }
+
+    /// The same error with what caused it.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Source>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The kind of the error.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What helps, when something does.
+    pub fn hint_text(&self) -> Option<&'static str> {
+        self.hint.map(Hint::text)
+    }
+
+    /// The rule of content that was broken, and where, when that is what went wrong.
+    pub fn content(&self) -> Option<&ContentError> {
+        self.content.as_ref()
+    }
+}
+
+impl From<ContentError> for Error {
+    fn from(error: ContentError) -> Self {
+        let mut whole = Self::invalid(error.to_string());
+        whole.content = Some(error);
+        whole
+    }
+}

@@ -1,0 +1,58 @@
+//! 1. What is stored: memory nodes, states and commits.
+
+pub mod commit;
+pub mod content;
+pub mod node;
+pub mod state;
+
+pub use commit::Commit;
+pub use content::{Content, ContentError, ContentProblem};
+pub use node::{ContentKind, Lineage, MemoryNode, Provenance};
+pub use state::{Branch, Child, Leaf, StateNode};
+
+/// An object of the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// One version of one memory.
+    Node(MemoryNode),
+    /// A state, or a part of one.
+    State(StateNode),
+    /// A point in history.
+    Commit(Commit),
+}
+
+/// The kind of an object, as its `kind` field spells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `memory_node`
+    Node,
+    /// `state`
+    State,
+    /// `commit`
+    Commit,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Node, Self::State, Self::Commit];
+
+    /// The kind as the format spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Node => "memory_node",
+            Self::State => "state",
+            Self::Commit => "commit",
+        }
+    }
+}
+
+impl Object {
+    /// The kind of the object.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Node(_) => Kind::Node,
+            Self::State(_) => Kind::State,
+            Self::Commit(_) => Kind::Commit,
+        }
+    }
+}
