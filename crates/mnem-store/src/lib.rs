@@ -5,6 +5,7 @@ pub mod codec;
 pub mod error;
 pub mod id;
 pub mod object;
+pub mod portable;
 pub mod state;
 
 pub use error::{Error, ErrorKind, Hint};

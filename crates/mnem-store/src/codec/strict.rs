@@ -106,6 +106,33 @@ pub enum Refusal {
     NotCanonicalTree,
 }
 
+impl Refusal {
+    /// Every entry of the list.
+    pub const ALL: [Self; 21] = [
+        Self::Truncated,
+        Self::TrailingBytes,
+        Self::LongForm,
+        Self::LongFloat,
+        Self::NotFinite,
+        Self::IntegerOutOfRange,
+        Self::Indefinite,
+        Self::Tag,
+        Self::Simple,
+        Self::Reserved,
+        Self::NonTextKey,
+        Self::InvalidUtf8,
+        Self::UnsortedKeys,
+        Self::DuplicateKey,
+        Self::UnknownKey,
+        Self::MissingKey,
+        Self::UnknownKind,
+        Self::WrongType,
+        Self::TooDeep,
+        Self::EmptyField,
+        Self::NotCanonicalTree,
+    ];
+}
+
 /// Decodes one object from exactly these bytes.
 pub fn decode(bytes: &[u8]) -> Result<Object, DecodeError> {
     let mut reader = Reader::new(bytes);
@@ -132,7 +159,7 @@ enum Item<'a> {
     Map(usize),
     Bool(bool),
     Null,
-    Float(f64),
+    Float(Float),
 }
 
 type Result<T, E = DecodeError> = std::result::Result<T, E>;
@@ -242,20 +269,14 @@ impl<'a> Reader<'a> {
             31 => return self.refuse(start, Refusal::Indefinite),
             _ => return self.refuse(start, Refusal::Simple),
         };
-        if !value.is_finite() {
+        let Ok(float) = Float::new(value) else {
             return self.refuse(start, Refusal::NotFinite);
-        }
-        let shortest = if fits_half(value) {
-            25
-        } else if fits_single(value) {
-            26
-        } else {
-            27
         };
-        if info > shortest {
+        // The header's 25, 26 and 27 are 2, 4 and 8 bytes.
+        if self.at - start - 1 > float.width() {
             self.refuse(start, Refusal::LongFloat)
         } else {
-            Ok(Item::Float(value))
+            Ok(Item::Float(float))
         }
     }
 
@@ -539,28 +560,26 @@ impl<'a> Reader<'a> {
                     Ok(value) => Content::Integer(value),
                     Err(_) => return self.refuse(at, Refusal::IntegerOutOfRange),
                 },
-                Item::Float(value) => match Float::new(value) {
-                    Ok(value) => Content::Float(value),
-                    Err(_) => return self.refuse(at, Refusal::NotFinite),
-                },
+                Item::Float(value) => Content::Float(value),
                 Item::Text(text) => Content::text(text),
                 Item::Bytes(_) => return self.refuse(at, Refusal::WrongType),
+                Item::Array(_) | Item::Map(_) if open.len() >= MAX_READ_DEPTH => {
+                    return self.refuse(at, Refusal::TooDeep);
+                }
                 Item::Array(0) => Content::Array(Vec::new()),
-                Item::Map(0) => Content::Map(Map::default()),
-                item @ (Item::Array(_) | Item::Map(_)) => {
-                    if open.len() >= MAX_READ_DEPTH {
-                        return self.refuse(at, Refusal::TooDeep);
-                    }
-                    open.push(match item {
-                        Item::Map(left) => {
-                            let mut keys = Keys { left, last: None };
-                            let key = keys.next(self)?;
-                            Open::Map(Vec::new(), keys, key.unwrap_or_default().to_owned())
-                        }
-                        Item::Array(left) => Open::Array(Vec::with_capacity(left.min(64)), left),
-                        _ => return self.refuse(at, Refusal::WrongType),
-                    });
+                Item::Array(left) => {
+                    open.push(Open::Array(Vec::with_capacity(left.min(64)), left));
                     continue;
+                }
+                Item::Map(left) => {
+                    let mut keys = Keys { left, last: None };
+                    match keys.next(self)? {
+                        None => Content::Map(Map::default()),
+                        Some(key) => {
+                            open.push(Open::Map(Vec::new(), keys, key.to_owned()));
+                            continue;
+                        }
+                    }
                 }
             };
             loop {
@@ -625,14 +644,4 @@ fn is_canonical(node: &StateNode) -> bool {
         && branch.children.len() + usize::from(branch.here.is_some()) >= 2
         && branch.children.values().all(|child| child.count > 0)
         && (branch.here.is_none() || std::str::from_utf8(&branch.prefix).is_ok())
-}
-
-fn fits_single(value: f64) -> bool {
-    #[allow(clippy::cast_possible_truncation)] // the comparison is what finds out
-    let single = value as f32;
-    f64::from(single).to_bits() == value.to_bits()
-}
-
-fn fits_half(value: f64) -> bool {
-    f16::from_f64(value).to_f64().to_bits() == value.to_bits()
 }

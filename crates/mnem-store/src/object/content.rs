@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use half::f16;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 /// The deepest nesting of arrays and maps that is written; a scalar has depth 0, `[]` depth 1.
@@ -54,6 +55,12 @@ impl Integer {
     pub const fn get(self) -> i128 {
         self.0
     }
+
+    /// The number that the encoding holds: the value, or -1 minus it when it is negative.
+    fn argument(self) -> u64 {
+        let argument = if self.0 < 0 { -1 - self.0 } else { self.0 };
+        u64::try_from(argument).unwrap_or(u64::MAX)
+    }
 }
 
 impl From<i64> for Integer {
@@ -81,6 +88,20 @@ impl Float {
     /// The value.
     pub const fn get(self) -> f64 {
         self.0
+    }
+
+    /// The bytes of the shortest of the three IEEE 754 formats that holds the value exactly:
+    /// 2, 4 or 8.
+    pub fn width(self) -> usize {
+        let exact = |shorter: f64| shorter.to_bits() == self.0.to_bits();
+        #[allow(clippy::cast_possible_truncation)] // the comparison is what finds out
+        if exact(f16::from_f64(self.0).to_f64()) {
+            2
+        } else if exact(f64::from(self.0 as f32)) {
+            4
+        } else {
+            8
+        }
     }
 }
 
@@ -143,6 +164,21 @@ impl Map {
     }
 }
 
+/// The size of a header with this argument: it is in the shortest form.
+fn argument_size(argument: u64) -> usize {
+    match argument {
+        0..=23 => 1,
+        24..=0xff => 2,
+        0x100..=0xffff => 3,
+        0x1_0000..=0xffff_ffff => 5,
+        _ => 9,
+    }
+}
+
+fn text_size(text: &str) -> usize {
+    argument_size(text.len() as u64) + text.len()
+}
+
 /// The order of map keys: that of their encoded form (RFC 8949, 4.2.1), so length first.
 pub fn key_order(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.as_bytes().cmp(b.as_bytes()))
@@ -167,6 +203,52 @@ impl Content {
             deepest = deepest.max(above + 1);
         }
         deepest
+    }
+
+    /// Checks the limits of what is written: [`MAX_CONTENT_DEPTH`] and [`MAX_CONTENT_BYTES`].
+    ///
+    /// What is read, or carried over from an older store, is bound by neither.
+    pub fn check_writable(&self) -> Result<(), ContentError> {
+        let size = self.encoded_size()?;
+        if size > MAX_CONTENT_BYTES {
+            return Err(ContentProblem::TooLarge(size).into());
+        }
+        Ok(())
+    }
+
+    /// The length of the encoding in bytes, without encoding. Content that nests deeper than
+    /// [`MAX_CONTENT_DEPTH`] is refused with the path to where it does.
+    pub fn encoded_size(&self) -> Result<usize, ContentError> {
+        self.measure(MAX_CONTENT_DEPTH)
+    }
+
+    /// The length of the encoding in bytes, of content that nests at most `room` levels; the
+    /// recursion ends there.
+    fn measure(&self, room: usize) -> Result<usize, ContentError> {
+        let size = match self {
+            Self::Null | Self::Bool(_) => 1,
+            Self::Integer(value) => argument_size(value.argument()),
+            Self::Float(value) => 1 + value.width(),
+            Self::Text(text) => text_size(text),
+            Self::Array(items) => {
+                let room = room.checked_sub(1).ok_or(ContentProblem::TooDeep)?;
+                let mut size = argument_size(items.len() as u64);
+                for (index, item) in items.iter().enumerate() {
+                    size += item.measure(room).map_err(|error| error.under_index(index))?;
+                }
+                size
+            }
+            Self::Map(map) => {
+                let room = room.checked_sub(1).ok_or(ContentProblem::TooDeep)?;
+                let mut size = argument_size(map.len() as u64);
+                for (key, value) in map.iter() {
+                    let value = value.measure(room).map_err(|error| error.under_key(key))?;
+                    size += text_size(key) + value;
+                }
+                size
+            }
+        };
+        Ok(size)
     }
 
     /// The map, when the content is one.

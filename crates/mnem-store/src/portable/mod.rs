@@ -1,0 +1,3 @@
+//! 9. What crosses the border of a store: JSON text here, transcripts and whole stores beside it.
+
+pub mod json;
