@@ -9,3 +9,5 @@ mod hex;
 mod json;
 mod refused;
 mod sample;
+mod store;
+mod support;

@@ -1,0 +1,3 @@
+//! Counts and ratios of the engine, printed.
+
+fn main() {}

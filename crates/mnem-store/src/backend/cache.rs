@@ -1,0 +1,134 @@
+//! Verified objects: whatever is read is hashed before it is believed, decoded once and kept.
+
+use std::sync::Arc;
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use super::{Backend, Outcome, View};
+use crate::codec::encoded::hash;
+use crate::codec::{Encoded, strict};
+use crate::error::Error;
+use crate::id::{CommitId, NodeVersionId, ObjectId, StateId};
+use crate::object::{Commit, MemoryNode, Object, StateNode};
+
+/// How many bytes of decoded objects are kept unless told otherwise.
+pub const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The objects of a backend, verified and decoded. Immutable, so a cached one is never stale.
+#[derive(Debug)]
+pub struct Objects {
+    backend: Arc<dyn Backend>,
+    cache: Cache<ObjectId, Cached, ByBytes>,
+}
+
+#[derive(Clone, Debug)]
+enum Cached {
+    Node(Arc<MemoryNode>, u32),
+    State(Arc<StateNode>, u32),
+    Commit(Arc<Commit>, u32),
+}
+
+#[derive(Clone, Debug)]
+struct ByBytes;
+
+impl Weighter<ObjectId, Cached> for ByBytes {
+    fn weight(&self, _: &ObjectId, cached: &Cached) -> u64 {
+        let (Cached::Node(_, bytes) | Cached::State(_, bytes) | Cached::Commit(_, bytes)) = cached;
+        // Decoded, an object takes about twice its encoding, and some for itself.
+        u64::from(*bytes) * 2 + 160
+    }
+}
+
+impl Objects {
+    /// The objects of a backend, keeping at most this many bytes of them decoded.
+    pub fn new(backend: Arc<dyn Backend>, cache_bytes: u64) -> Self {
+        let about = usize::try_from(cache_bytes / 500).unwrap_or(usize::MAX);
+        Self { backend, cache: Cache::with_weighter(about, cache_bytes, ByBytes) }
+    }
+
+    /// The backend itself.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
+    /// The store at one moment.
+    pub fn view(&self) -> Result<Box<dyn View + '_>, Error> {
+        Ok(self.backend.view()?)
+    }
+
+    /// A memory node that something stored refers to.
+    pub fn node(&self, id: NodeVersionId) -> Result<Arc<MemoryNode>, Error> {
+        match self.required(id.into())? {
+            Cached::Node(node, _) => Ok(node),
+            _ => Err(wrong_kind(id.into(), "a memory node")),
+        }
+    }
+
+    /// A state node that something stored refers to.
+    pub fn state(&self, id: StateId) -> Result<Arc<StateNode>, Error> {
+        match self.required(id.into())? {
+            Cached::State(state, _) => Ok(state),
+            _ => Err(wrong_kind(id.into(), "a state")),
+        }
+    }
+
+    /// A commit that something stored refers to.
+    pub fn commit(&self, id: CommitId) -> Result<Arc<Commit>, Error> {
+        match self.required(id.into())? {
+            Cached::Commit(commit, _) => Ok(commit),
+            _ => Err(wrong_kind(id.into(), "a commit")),
+        }
+    }
+
+    /// A commit that a caller asked for: `None` when no commit has this id.
+    pub fn find_commit(&self, id: CommitId) -> Result<Option<Arc<Commit>>, Error> {
+        match self.find(id.into())? {
+            Some(Cached::Commit(commit, _)) => Ok(Some(commit)),
+            _ => Ok(None),
+        }
+    }
+
+    fn required(&self, id: ObjectId) -> Result<Cached, Error> {
+        self.find(id)?.ok_or_else(|| Error::corrupt(format!("the object {id} is missing")))
+    }
+
+    fn find(&self, id: ObjectId) -> Result<Option<Cached>, Error> {
+        if let Some(cached) = self.cache.get(&id) {
+            return Ok(Some(cached));
+        }
+        let Some(bytes) = self.bytes(id)? else { return Ok(None) };
+        let object = strict::decode(&bytes)
+            .map_err(|error| Error::corrupt(format!("the object {id} cannot be read: {error}")))?;
+        let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let cached = match object {
+            Object::Node(node) => Cached::Node(Arc::new(node), size),
+            Object::State(state) => Cached::State(Arc::new(state), size),
+            Object::Commit(commit) => Cached::Commit(Arc::new(commit), size),
+        };
+        self.cache.insert(id, cached.clone());
+        Ok(Some(cached))
+    }
+
+    /// The verified bytes of an object; `None` when there is none with this id.
+    pub fn bytes(&self, id: ObjectId) -> Result<Option<Arc<[u8]>>, Error> {
+        match self.backend.view()?.object(&id)? {
+            Outcome::Present(bytes) if hash(&bytes) == id => Ok(Some(bytes)),
+            Outcome::Present(_) => Err(Error::corrupt(format!("the object {id} was altered"))),
+            Outcome::Absent => Ok(None),
+            Outcome::Erased => Err(Error::not_found(format!("the object {id} was erased"))),
+        }
+    }
+
+    /// The object with this id, decoded, and its verified bytes; not kept.
+    pub fn encoded(&self, id: ObjectId) -> Result<Option<(Encoded, Object)>, Error> {
+        let Some(bytes) = self.bytes(id)? else { return Ok(None) };
+        let decoded = Encoded::decode(&bytes)
+            .map_err(|error| Error::corrupt(format!("the object {id} cannot be read: {error}")))?;
+        Ok(Some(decoded))
+    }
+}
+
+fn wrong_kind(id: ObjectId, wanted: &str) -> Error {
+    Error::corrupt(format!("the object {id} is not {wanted}"))
+}

@@ -1,0 +1,9 @@
+//! 6. Commits as a graph: the order of a log, ancestors, merge bases.
+
+pub mod ancestors;
+pub mod merge_base;
+pub mod walk;
+
+pub use ancestors::is_ancestor;
+pub use merge_base::merge_bases;
+pub use walk::{FirstParents, Walk};

@@ -1,0 +1,88 @@
+//! Two ways through history: every commit in log order, and the chain of first parents.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use std::sync::Arc;
+
+use crate::backend::cache::Objects;
+use crate::error::Error;
+use crate::id::CommitId;
+use crate::index::position;
+use crate::object::Commit;
+
+/// Every commit behind a start, in log order.
+///
+/// A child comes before its parents; among the ready, the later generation comes first, then
+/// the smaller commit id. A child's generation is above its parents', so the order by
+/// generation is one. Time never decides.
+pub struct Walk<'o> {
+    objects: &'o Objects,
+    ready: BinaryHeap<(u64, Reverse<CommitId>)>,
+    seen: BTreeSet<CommitId>,
+}
+
+impl<'o> Walk<'o> {
+    /// Starts at these commits.
+    pub fn new(
+        objects: &'o Objects,
+        starts: impl IntoIterator<Item = CommitId>,
+    ) -> Result<Self, Error> {
+        let mut walk = Self { objects, ready: BinaryHeap::new(), seen: BTreeSet::new() };
+        for start in starts {
+            walk.push(start)?;
+        }
+        Ok(walk)
+    }
+
+    fn push(&mut self, id: CommitId) -> Result<(), Error> {
+        if self.seen.insert(id) {
+            self.ready.push((position(self.objects, id)?.generation, Reverse(id)));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<Option<(CommitId, Arc<Commit>)>, Error> {
+        let Some((_, Reverse(id))) = self.ready.pop() else { return Ok(None) };
+        let commit = self.objects.commit(id)?;
+        for parent in &commit.parents {
+            self.push(*parent)?;
+        }
+        Ok(Some((id, commit)))
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Result<(CommitId, Arc<Commit>), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step().transpose()
+    }
+}
+
+/// A commit and its first parents, newest first.
+pub struct FirstParents<'o> {
+    objects: &'o Objects,
+    next: Option<CommitId>,
+}
+
+impl<'o> FirstParents<'o> {
+    /// Starts at this commit.
+    pub fn new(objects: &'o Objects, start: Option<CommitId>) -> Self {
+        Self { objects, next: start }
+    }
+}
+
+impl Iterator for FirstParents<'_> {
+    type Item = Result<(CommitId, Arc<Commit>), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let id = self.next.take()?;
+        match self.objects.commit(id) {
+            Ok(commit) => {
+                self.next = commit.parents.first().copied();
+                Some(Ok((id, commit)))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+}

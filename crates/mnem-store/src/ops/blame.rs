@@ -1,0 +1,122 @@
+//! blame: which commit set what a node says, and from what.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::{Error, Hint};
+use crate::graph::Walk;
+use crate::id::{CommitId, NodeId, NodeVersionId};
+use crate::object::{Commit, MemoryNode};
+use crate::store::Store;
+use crate::store::engine::Engine;
+use crate::store::snapshot::Snapshot;
+
+/// Where a belief came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blame {
+    /// The commit that set it; of a removed node, the commit that removed it.
+    pub commit: CommitId,
+    /// The node as that commit set it; of a removed node, what it removed.
+    pub node: Arc<MemoryNode>,
+    /// The node's event time, else the commit's time, in Unix milliseconds; of a removed node
+    /// always the commit's.
+    pub time: i64,
+    /// Whether the node is gone.
+    pub removed: bool,
+}
+
+impl Store {
+    /// Follows a node's value back to the commit that wrote it, through merges to the side that
+    /// brought it. Of a node that is gone, answers the commit that removed it.
+    pub fn blame(&self, id: &NodeId, at: Option<&str>) -> Result<Blame, Error> {
+        let start = self.resolve_or_head(at)?;
+        let engine = self.engine()?;
+        let walk = Blaming { engine: &engine, id, existed: BTreeMap::new() };
+        let found = match engine.version_at(start, id)? {
+            Some(version) => walk.writer(start, version),
+            None => walk.remover(start),
+        }?;
+        found.ok_or_else(|| {
+            Error::invalid(format!("blame: {id:?} is not in memory at {start}, nor was it before"))
+                .hint(Hint::ListNodes)
+        })
+    }
+}
+
+impl Engine {
+    /// Which version of a node is current at a commit.
+    pub(crate) fn version_at(
+        self: &Arc<Self>,
+        commit: CommitId,
+        id: &NodeId,
+    ) -> Result<Option<NodeVersionId>, Error> {
+        Snapshot::new(self, Some(commit))?.version(id)
+    }
+}
+
+struct Blaming<'b> {
+    engine: &'b Arc<Engine>,
+    id: &'b NodeId,
+    existed: BTreeMap<CommitId, bool>,
+}
+
+impl Blaming<'_> {
+    fn commit(&self, id: CommitId) -> Result<Arc<Commit>, Error> {
+        self.engine.objects.commit(id)
+    }
+
+    fn writer(&self, mut at: CommitId, mut version: NodeVersionId) -> Result<Option<Blame>, Error> {
+        'back: loop {
+            let commit = self.commit(at)?;
+            for parent in &commit.parents {
+                let before = self.engine.version_at(*parent, self.id)?;
+                if let Some(before) = before
+                    && self.engine.same(before, version)?
+                {
+                    (at, version) = (*parent, before);
+                    continue 'back;
+                }
+            }
+            let node = self.engine.node_at(self.id, version)?;
+            let time = node.event_time.unwrap_or(commit.time);
+            return Ok(Some(Blame { commit: at, node, time, removed: false }));
+        }
+    }
+
+    /// Absence follows a parent only if the node was removed somewhere in that parent's history;
+    /// else the commit at hand removed it, if a parent had it.
+    fn remover(mut self, mut at: CommitId) -> Result<Option<Blame>, Error> {
+        'back: loop {
+            let commit = self.commit(at)?;
+            let mut had = None;
+            for parent in &commit.parents {
+                match self.engine.version_at(*parent, self.id)? {
+                    Some(version) => had = had.or(Some(version)),
+                    None if self.existed_before(*parent)? => {
+                        at = *parent;
+                        continue 'back;
+                    }
+                    None => {}
+                }
+            }
+            let Some(version) = had else { return Ok(None) };
+            let node = self.engine.node_at(self.id, version)?;
+            return Ok(Some(Blame { commit: at, node, time: commit.time, removed: true }));
+        }
+    }
+
+    fn existed_before(&mut self, start: CommitId) -> Result<bool, Error> {
+        if let Some(known) = self.existed.get(&start) {
+            return Ok(*known);
+        }
+        let mut existed = false;
+        for step in Walk::new(&self.engine.objects, [start])? {
+            if self.engine.version_at(step?.0, self.id)?.is_some() {
+                existed = true;
+                break;
+            }
+        }
+        self.existed.insert(start, existed);
+        Ok(existed)
+    }
+}

@@ -1,0 +1,38 @@
+//! log: history, newest first, in the order of the graph.
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::graph::{FirstParents, Walk};
+use crate::id::CommitId;
+use crate::object::Commit;
+use crate::store::Store;
+
+/// Which commits a log shows.
+#[derive(Clone, Debug, Default)]
+pub struct LogOptions {
+    /// Where to start; where the handle is, unless set.
+    pub start: Option<CommitId>,
+    /// Follow first parents alone.
+    pub first_parent: bool,
+    /// How many commits at most.
+    pub limit: Option<usize>,
+}
+
+impl Store {
+    /// The history from a commit, or from where this handle is: a child before its parents, HEAD
+    /// first. On a branch without a commit there is none.
+    pub fn log(&self, options: &LogOptions) -> Result<Vec<(CommitId, Arc<Commit>)>, Error> {
+        let engine = self.engine()?;
+        let start = match options.start {
+            Some(start) => Some(start),
+            None => self.tip_of(&engine)?,
+        };
+        let limit = options.limit.unwrap_or(usize::MAX);
+        if options.first_parent {
+            FirstParents::new(&engine.objects, start).take(limit).collect()
+        } else {
+            Walk::new(&engine.objects, start)?.take(limit).collect()
+        }
+    }
+}

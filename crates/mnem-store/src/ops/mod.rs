@@ -1,0 +1,24 @@
+//! 8. The verbs, one a file.
+
+pub mod bisect;
+pub mod blame;
+pub mod checkout;
+pub mod commit;
+pub mod diff;
+pub mod log;
+pub mod merge;
+pub mod remove;
+pub mod time_travel;
+pub mod verify;
+pub mod write;
+
+pub use bisect::{Bisection, Flip, NodeTest};
+pub use blame::Blame;
+pub use commit::Committed;
+pub use diff::{ChangeKind, DiffTarget, NodeChange};
+pub use merge::{
+    Conflict, ConflictKind, MergeOptions, MergeOutcome, Resolution, Resolver, Strategy,
+    StructuralOnly, Verdict,
+};
+pub use verify::Verified;
+pub use write::{Changes, Meta};

@@ -1,0 +1,39 @@
+//! time travel: memory as it was at any commit, and what each commit changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::diff::{ChangeKind, DiffTarget};
+use crate::error::Error;
+use crate::id::{CommitId, NodeId};
+use crate::object::Commit;
+use crate::store::Store;
+use crate::store::snapshot::Snapshot;
+
+impl Store {
+    /// Committed memory where this handle is: what agents read.
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        let engine = self.engine()?;
+        let tip = self.tip_of(&engine)?;
+        Snapshot::new(&engine, tip)
+    }
+
+    /// Memory at a revision.
+    pub fn snapshot_at(&self, revision: &str) -> Result<Snapshot, Error> {
+        let commit = self.resolve(revision)?;
+        Snapshot::new(&self.engine()?, Some(commit))
+    }
+
+    /// A commit.
+    pub fn commit_object(&self, id: CommitId) -> Result<Arc<Commit>, Error> {
+        self.engine()?.objects.commit(id)
+    }
+
+    /// The nodes a commit changed against its first parent, and how.
+    pub fn changed_by(&self, commit: CommitId) -> Result<BTreeMap<NodeId, ChangeKind>, Error> {
+        let parent = self.engine()?.objects.commit(commit)?.parents.first().copied();
+        let from = parent.map_or(DiffTarget::Nothing, DiffTarget::Commit);
+        let changes = self.diff_versions(from, DiffTarget::Commit(commit))?;
+        Ok(changes.into_iter().map(|(id, change)| (id, change.kind())).collect())
+    }
+}

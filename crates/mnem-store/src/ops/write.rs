@@ -1,0 +1,195 @@
+//! write: an agent's write. One transaction, one commit, never through staging or HEAD.
+
+use std::collections::BTreeMap;
+
+use crate::backend::{Batch, Operation};
+use crate::error::{Error, Hint};
+use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
+use crate::object::MemoryNode;
+use crate::state::EntryEdits;
+use crate::store::Store;
+use crate::store::engine::Engine;
+use crate::store::local::{self, LocalEdit};
+use crate::store::snapshot::Snapshot;
+use crate::store::writer::Signed;
+
+/// The message of the empty root that two agents' first branches share.
+const ROOT_MESSAGE: &str = "start";
+
+/// What a write changes: node id to the new node, or to nothing. A removal of a node that is
+/// not there changes nothing.
+pub type Changes = BTreeMap<NodeId, Option<MemoryNode>>;
+
+/// Who writes, when and why.
+#[derive(Clone, Debug, Default)]
+pub struct Meta {
+    /// Why.
+    pub message: String,
+    /// Who.
+    pub author: String,
+    /// When, in Unix milliseconds; the store's clock when unset.
+    pub time: Option<i64>,
+    /// Make a commit also when nothing changes.
+    pub allow_empty: bool,
+    /// Refuse when, for a node that is changed, the branch no longer says what it said here.
+    pub base: Option<CommitId>,
+    /// Rows of an adapter that are written in the same step.
+    pub local: Vec<LocalEdit>,
+}
+
+impl Meta {
+    /// Who and why; the rest as by default.
+    pub fn new(message: impl Into<String>, author: impl Into<String>) -> Self {
+        Self { message: message.into(), author: author.into(), ..Self::default() }
+    }
+}
+
+impl Store {
+    /// Writes changes as one commit on this handle's branch; nothing else is committed.
+    ///
+    /// A write that changes nothing makes no commit and returns the current one.
+    pub fn write(&self, changes: Changes, meta: &Meta) -> Result<CommitId, Error> {
+        let engine = self.engine()?;
+        let changes = engine.prepare_all(changes)?;
+        engine.writer.run(|| self.land(&engine, changes, meta))
+    }
+
+    /// Reads, decides and writes in one turn: `change` sees the commit its changes land on, and
+    /// no other write comes between. It must not write to the store itself, nor wait for a
+    /// thread that does.
+    pub fn update(
+        &self,
+        meta: &Meta,
+        change: impl FnOnce(&Snapshot) -> Result<Changes, Error>,
+    ) -> Result<CommitId, Error> {
+        let engine = self.engine()?;
+        engine.writer.run(|| {
+            let branch = self.branch_to_write(&engine, "write")?;
+            let (base, _) = engine.starting_point(&branch)?;
+            let changes = change(&Snapshot::new(&engine, base)?)?;
+            self.land(&engine, engine.prepare_all(changes)?, meta)
+        })
+    }
+
+    fn land(
+        &self,
+        engine: &std::sync::Arc<Engine>,
+        changes: Changes,
+        meta: &Meta,
+    ) -> Result<CommitId, Error> {
+        let branch = self.branch_to_write(engine, "write")?;
+        let (start, tip) = engine.starting_point(&branch)?;
+        let snapshot = Snapshot::new(engine, start)?;
+        if let Some(base) = meta.base {
+            engine.refuse_stale(&snapshot, base, changes.keys())?;
+        }
+        let mut batch = Batch::default();
+        let mut edits = EntryEdits::new();
+        for (id, node) in changes {
+            let current = snapshot.version(&id)?;
+            match node {
+                Some(node) => {
+                    if let Some((version, object)) = engine.replacement(node, current)? {
+                        batch.object(object);
+                        edits.insert(id, Some(version));
+                    }
+                }
+                None if current.is_some() => {
+                    edits.insert(id, None);
+                }
+                None => {}
+            }
+        }
+        local::add(&mut batch, &meta.local);
+        if edits.is_empty()
+            && !meta.allow_empty
+            && let Some(start) = start
+        {
+            engine.publish(&batch)?;
+            return Ok(start);
+        }
+        if edits.is_empty() && !meta.allow_empty {
+            return Err(Error::invalid(format!(
+                "nothing to commit on {branch}, which has no commit yet"
+            ))
+            .hint(Hint::FirstCommit));
+        }
+        let signed = Signed {
+            message: &meta.message,
+            author: &meta.author,
+            time: meta.time.unwrap_or_else(|| engine.environment.clock.now()),
+            operation: Operation::WRITE,
+        };
+        let parents = engine.parents(&mut batch, &branch, start, &signed)?;
+        let commit = engine.add_commit(&mut batch, &branch, tip, &parents, &edits, &signed)?;
+        engine.publish(&batch)?;
+        Ok(commit)
+    }
+}
+
+impl Engine {
+    fn prepare_all(&self, changes: Changes) -> Result<Changes, Error> {
+        let prepare = |(id, node): (NodeId, Option<MemoryNode>)| match node {
+            Some(node) if node.id == id => Ok((id, Some(self.prepare(node)?))),
+            Some(node) => {
+                Err(Error::invalid(format!("the node {:?} is written under {id:?}", node.id)))
+            }
+            None => Ok((id, None)),
+        };
+        changes.into_iter().map(prepare).collect()
+    }
+
+    /// The commit that a write to a branch builds on, and the branch's own tip. They differ
+    /// where the branch does not exist yet: then it forks from the default branch.
+    pub(crate) fn starting_point(
+        &self,
+        branch: &BranchName,
+    ) -> Result<(Option<CommitId>, Option<CommitId>), Error> {
+        let view = self.objects.view()?;
+        let tip = view.reference(branch)?;
+        match tip {
+            Some(_) => Ok((tip, tip)),
+            None => Ok((view.reference(&self.config.default_branch)?, None)),
+        }
+    }
+
+    /// The parents of a first commit. Where a branch is written before the default branch has a
+    /// commit, an empty root is made there to fork from, so that agents share a base.
+    fn parents(
+        &self,
+        batch: &mut Batch,
+        branch: &BranchName,
+        start: Option<CommitId>,
+        signed: &Signed<'_>,
+    ) -> Result<Vec<CommitId>, Error> {
+        let default = &self.config.default_branch;
+        if start.is_some() || branch == default {
+            return Ok(start.into_iter().collect());
+        }
+        let signed = Signed { message: ROOT_MESSAGE, ..signed.clone() };
+        let mut root = Batch::default();
+        let id = self.add_commit(&mut root, default, None, &[], &EntryEdits::new(), &signed)?;
+        batch.entries.splice(0..0, root.entries);
+        batch.refs.extend(root.refs);
+        Ok(vec![id])
+    }
+
+    /// Refuses when the tip no longer says what `base` said of a node that is to be changed.
+    fn refuse_stale<'c>(
+        &self,
+        tip: &Snapshot,
+        base: CommitId,
+        ids: impl Iterator<Item = &'c NodeId>,
+    ) -> Result<(), Error> {
+        let base_snapshot = Snapshot::new(&tip.engine, Some(base))?;
+        for id in ids {
+            let (then, now): (Option<NodeVersionId>, _) =
+                (base_snapshot.version(id)?, tip.version(id)?);
+            if !self.same_or_absent(then, now)? {
+                return Err(Error::conflict(format!("{id:?} has changed since {}", base.short()))
+                    .hint(Hint::Retry));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! Branches: names for commits, moved by compare-and-swap.
+
+use std::collections::BTreeMap;
+
+use super::Store;
+use super::engine::Engine;
+use super::head::Head;
+use crate::backend::{Batch, Expected, Operation};
+use crate::error::{Error, Hint};
+use crate::id::{BranchName, CommitId};
+
+impl Store {
+    /// Every branch and the commit it points at.
+    pub fn branches(&self) -> Result<BTreeMap<BranchName, CommitId>, Error> {
+        Ok(self.engine()?.objects.view()?.references()?)
+    }
+
+    /// Makes a branch at a revision, or where this handle is. HEAD stays.
+    pub fn create_branch(
+        &self,
+        name: &BranchName,
+        start: Option<&str>,
+        author: &str,
+    ) -> Result<CommitId, Error> {
+        BranchName::new(name.as_str())?;
+        let engine = self.engine()?;
+        let start = match start {
+            Some(revision) => self.resolve(revision)?,
+            None => self.tip_of(&engine)?.ok_or_else(|| {
+                Error::invalid(format!(
+                    "cannot make the branch {name}: there is no commit to start it at"
+                ))
+                .hint(Hint::FirstCommit)
+            })?,
+        };
+        engine.writer.run(|| engine.add_branch(name, start, author))?;
+        Ok(start)
+    }
+
+    /// Deletes a branch; its commits stay. False when there is no such branch.
+    ///
+    /// Refused for the branch HEAD is on and for the last one.
+    pub fn delete_branch(&self, name: &BranchName, author: &str) -> Result<bool, Error> {
+        let engine = self.engine()?;
+        engine.writer.run(|| {
+            let branches = engine.objects.view()?.references()?;
+            let Some(tip) = branches.get(name).copied() else { return Ok(false) };
+            if engine.head()? == Head::Attached(name.clone()) {
+                return Err(Error::invalid(format!(
+                    "cannot delete {name}: it is the current branch"
+                ))
+                .hint(Hint::SwitchFirst));
+            }
+            if branches.len() == 1 {
+                return Err(Error::invalid(format!("cannot delete {name}: it is the last branch"))
+                    .hint(Hint::ListBranches));
+            }
+            let mut batch = Batch::default();
+            batch.record(engine.moved(name, Some(tip), None, Operation::DELETE, author));
+            batch.reference(name.clone(), Expected::At(tip), None);
+            engine.publish(&batch)?;
+            Ok(true)
+        })
+    }
+
+    /// A handle that is bound to a branch: it reads and writes that branch and never moves HEAD.
+    ///
+    /// A missing branch is made at the default branch's tip; where that has no commit yet, the
+    /// first write makes both.
+    pub fn on(&self, name: &BranchName, author: &str) -> Result<Self, Error> {
+        let engine = self.engine()?;
+        engine.writer.run(|| {
+            let view = engine.objects.view()?;
+            if view.reference(name)?.is_some() {
+                return Ok(());
+            }
+            BranchName::new(name.as_str())?;
+            match view.reference(&engine.config.default_branch)? {
+                Some(tip) => engine.add_branch(name, tip, author),
+                None => Ok(()),
+            }
+        })?;
+        Ok(Self::of(engine, Some(name.clone())))
+    }
+}
+
+impl Engine {
+    pub(crate) fn add_branch(
+        &self,
+        name: &BranchName,
+        start: CommitId,
+        author: &str,
+    ) -> Result<(), Error> {
+        if self.objects.view()?.reference(name)?.is_some() {
+            return Err(Error::invalid(format!("the branch {name} already exists"))
+                .hint(Hint::ListBranches));
+        }
+        let mut batch = Batch::default();
+        batch.record(self.moved(name, None, Some(start), Operation::BRANCH, author));
+        batch.reference(name.clone(), Expected::Absent, Some(start));
+        self.publish(&batch)
+    }
+}

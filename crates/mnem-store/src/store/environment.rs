@@ -1,0 +1,67 @@
+//! What an engine is given at open: the time, random bytes, and how long to wait.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Builder;
+
+use crate::backend::cache::DEFAULT_CACHE_BYTES;
+use crate::error::Error;
+use crate::id::NodeId;
+
+/// How long an open waits for another process, unless told otherwise.
+pub const DEFAULT_BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time, as the engine sees it.
+pub trait Clock: Send + Sync + Debug {
+    /// Now, in Unix milliseconds.
+    fn now(&self) -> i64;
+}
+
+/// Random bytes, as the engine draws them.
+pub trait Entropy: Send + Sync + Debug {
+    /// Fills the buffer.
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), Error>;
+}
+
+/// What an engine is given at open.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// The time of records, and of commits whose maker gives none.
+    pub clock: Arc<dyn Clock>,
+    /// Salts, ids of new nodes, names of temporary files.
+    pub entropy: Arc<dyn Entropy>,
+    /// How long to wait for another process.
+    pub busy_timeout: Duration,
+    /// How many bytes of decoded objects are kept.
+    pub cache_bytes: u64,
+}
+
+impl Environment {
+    /// The defaults around a clock and a source of randomness.
+    pub fn new(clock: impl Clock + 'static, entropy: impl Entropy + 'static) -> Self {
+        Self {
+            clock: Arc::new(clock),
+            entropy: Arc::new(entropy),
+            busy_timeout: DEFAULT_BUSY_TIMEOUT,
+            cache_bytes: DEFAULT_CACHE_BYTES,
+        }
+    }
+
+    /// Random bytes.
+    pub fn random<const N: usize>(&self) -> Result<[u8; N], Error> {
+        let mut bytes = [0; N];
+        self.entropy.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A node id that no other node has: a version 7 UUID (RFC 9562), so ids made later sort later.
+    pub fn new_node_id(&self) -> Result<NodeId, Error> {
+        let millis = u64::try_from(self.clock.now()).unwrap_or(0);
+        let random = self.random()?;
+        Ok(NodeId::from_stored(
+            Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string(),
+        ))
+    }
+}

@@ -1,0 +1,57 @@
+//! The small files of a store, written so that a reader never sees half of one.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Replaces a file: a sibling is written, synced and renamed over it, then the directory synced.
+pub(crate) fn replace(path: &Path, text: &str, unique: u64) -> Result<(), Error> {
+    let beside = path.with_extension(format!("tmp-{unique:016x}"));
+    let written = write_synced(&beside, text.as_bytes())
+        .and_then(|()| fs::rename(&beside, path))
+        .and_then(|()| path.parent().map_or(Ok(()), sync_directory));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&beside); // the first error is the one to tell
+        Error::io(format!("cannot write {}", path.display()), error)
+    })
+}
+
+/// Writes a new file and syncs it.
+pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes the names in a directory durable.
+#[cfg(unix)]
+pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Elsewhere a directory cannot be synced; a rename is as durable as the system makes it.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps)]
+pub(crate) fn sync_directory(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// What a file is, apart from its name: equal for one open file under any path.
+#[cfg(unix)]
+pub(crate) fn identity(file: &File, _: &Path) -> std::io::Result<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = file.metadata()?;
+    Ok(Identity(metadata.dev().to_string(), metadata.ino().to_string()))
+}
+
+/// Elsewhere the path with its links resolved is the best that the standard library tells.
+#[cfg(not(unix))]
+pub(crate) fn identity(_: &File, path: &Path) -> std::io::Result<Identity> {
+    Ok(Identity(String::new(), path.canonicalize()?.to_string_lossy().into_owned()))
+}
+
+/// See [`identity`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Identity(String, String);

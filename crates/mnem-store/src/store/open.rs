@@ -1,0 +1,262 @@
+//! Making a store, finding one, opening one.
+
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind as IoKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::Store;
+use super::config::{self, Config};
+use super::engine::{Engine, Place, STORE_DIRECTORY};
+use super::environment::Environment;
+use super::files;
+use super::format::FormatVersion;
+use super::head::Head;
+use super::registry::Registry;
+use super::writer::Writer;
+use crate::backend::cache::Objects;
+use crate::backend::memory::MemoryBackend;
+use crate::backend::redb::{RedbBackend, Settings};
+use crate::backend::{Backend, BackendError};
+use crate::error::{Error, ErrorKind, Hint};
+use crate::id::BranchName;
+
+/// What holds the data of a new store, and the version of its own file format.
+const ENGINE: &str = "redb";
+const ENGINE_FORMAT: u32 = 3;
+/// The data file of a new store.
+const DATA_FILE: &str = "store.redb";
+const CONFIG_FILE: &str = "config";
+const LOCK_FILE: &str = "lock";
+const WANT_FILE: &str = "want";
+const HEAD_FILE: &str = "HEAD";
+
+/// How long to sleep between two tries while another process holds the store.
+const RETRY: Duration = Duration::from_millis(2);
+
+/// How a new store is to be.
+#[derive(Clone, Debug)]
+pub struct InitOptions {
+    /// The branch a fresh HEAD names.
+    pub default_branch: BranchName,
+    /// Whether ids depend on the content alone: no salts.
+    pub reproducible: bool,
+}
+
+impl Default for InitOptions {
+    fn default() -> Self {
+        Self {
+            default_branch: BranchName::from_stored(config::DEFAULT_BRANCH),
+            reproducible: false,
+        }
+    }
+}
+
+impl Store {
+    /// Makes a store in a directory, which is made too when it is missing, and opens it.
+    ///
+    /// The store is built beside its place and renamed into it, so that there is never half a
+    /// store. Refused where one exists at the directory or above: stores do not nest.
+    pub fn init(
+        directory: &Path,
+        options: &InitOptions,
+        environment: Environment,
+    ) -> Result<Self, Error> {
+        BranchName::new(options.default_branch.as_str())?;
+        let place =
+            |error| Error::io(format!("cannot make a store in {}", directory.display()), error);
+        let root = std::path::absolute(directory).map_err(place)?;
+        if let Some(found) = nearest(&root) {
+            let message =
+                format!("a store already exists at {}", found.join(STORE_DIRECTORY).display());
+            return Err(Error::new(ErrorKind::StoreExists, message).hint(Hint::OtherStore));
+        }
+        fs::create_dir_all(&root).map_err(place)?;
+        let unique = u64::from_be_bytes(environment.random()?);
+        let beside = root.join(format!("{STORE_DIRECTORY}.new-{unique:016x}"));
+        let built = build(&beside, options, &environment)
+            .and_then(|()| fs::rename(&beside, root.join(STORE_DIRECTORY)).map_err(place))
+            .and_then(|()| files::sync_directory(&root).map_err(place));
+        if let Err(error) = built {
+            let _ = fs::remove_dir_all(&beside); // the first error is the one to tell
+            return Err(error);
+        }
+        Self::open_at(root, environment)
+    }
+
+    /// Opens the store at a directory or the nearest one above it.
+    pub fn open(directory: &Path, environment: Environment) -> Result<Self, Error> {
+        Self::open_at(Self::discover(directory)?, environment)
+    }
+
+    /// The directory, here or above, that contains a store.
+    pub fn discover(directory: &Path) -> Result<PathBuf, Error> {
+        let start = std::path::absolute(directory)
+            .map_err(|error| Error::io(format!("cannot read {}", directory.display()), error))?;
+        nearest(&start).ok_or_else(|| {
+            let message = format!("no mnemosyne store at or above {}", start.display());
+            Error::new(ErrorKind::NoStore, message).hint(Hint::Init)
+        })
+    }
+
+    /// A new store in memory, gone when its last handle is closed.
+    pub fn in_memory(options: &InitOptions, environment: Environment) -> Result<Self, Error> {
+        BranchName::new(options.default_branch.as_str())?;
+        let backend = Arc::new(MemoryBackend::default());
+        let head = Mutex::new(Head::Attached(options.default_branch.clone()));
+        let config = new_config(options, None);
+        Ok(Self::over(backend, Place::Memory { head }, config, environment))
+    }
+
+    /// A new store in memory over a backend of the caller's, for tests.
+    #[cfg(feature = "test-support")]
+    pub fn over_backend(
+        backend: Arc<dyn Backend>,
+        options: &InitOptions,
+        environment: Environment,
+    ) -> Self {
+        let head = Mutex::new(Head::Attached(options.default_branch.clone()));
+        Self::over(backend, Place::Memory { head }, new_config(options, None), environment)
+    }
+
+    fn over(
+        backend: Arc<dyn Backend>,
+        place: Place,
+        config: Config,
+        environment: Environment,
+    ) -> Self {
+        let objects = Objects::new(backend, environment.cache_bytes);
+        Self::of(
+            Arc::new(Engine { place, config, objects, environment, writer: Writer::default() }),
+            None,
+        )
+    }
+
+    fn open_at(root: PathBuf, environment: Environment) -> Result<Self, Error> {
+        let directory = root.join(STORE_DIRECTORY);
+        let config = read_config(&directory)?;
+        if config.format != FormatVersion::CURRENT {
+            let message = format!(
+                "the store at {} has format version {}, which this release cannot open",
+                root.display(),
+                config.format.number()
+            );
+            return Err(Error::new(ErrorKind::FormatVersion, message));
+        }
+        let engine = config
+            .engine
+            .clone()
+            .ok_or_else(|| Error::corrupt("the store's config has no engine"))?;
+        if engine.backend != ENGINE || engine.file_format != ENGINE_FORMAT {
+            let message = format!(
+                "the store at {} is held by {} {}, which this release cannot open",
+                root.display(),
+                engine.backend,
+                engine.file_format
+            );
+            return Err(Error::new(ErrorKind::FormatVersion, message).hint(Hint::Upgrade));
+        }
+        let lock_path = directory.join(LOCK_FILE);
+        let lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&lock_path)
+            .map_err(|error| Error::io(format!("cannot open {}", lock_path.display()), error))?;
+        let identity = files::identity(&lock, &lock_path)
+            .map_err(|error| Error::io(format!("cannot read {}", lock_path.display()), error))?;
+
+        let data = directory.join(&engine.data_file);
+        // Not under the registry: another process may hold the store for a while.
+        let deadline = Instant::now() + environment.busy_timeout;
+        loop {
+            let mut registry = Registry::lock();
+            if let Some(engine) = registry.find(&identity) {
+                return Ok(Self::of(engine, None));
+            }
+            match RedbBackend::open(&data, Settings::default()) {
+                Ok(backend) => {
+                    let place = Place::Disk { root, _lock: lock };
+                    let store = Self::over(Arc::new(backend), place, config, environment);
+                    registry.enter(identity, &store.engine()?);
+                    return Ok(store);
+                }
+                Err(BackendError::Locked) if Instant::now() < deadline => {}
+                Err(BackendError::Locked) => {
+                    let message = format!(
+                        "another process holds the store at {}; waited {:.1} s",
+                        root.display(),
+                        environment.busy_timeout.as_secs_f64()
+                    );
+                    return Err(Error::new(ErrorKind::Busy, message).hint(Hint::WaitOrStop));
+                }
+                Err(error) => return Err(error.into()),
+            }
+            drop(registry);
+            std::thread::sleep(RETRY);
+        }
+    }
+}
+
+fn new_config(options: &InitOptions, engine: Option<config::Engine>) -> Config {
+    Config {
+        format: FormatVersion::CURRENT,
+        default_branch: options.default_branch.clone(),
+        salted: !options.reproducible,
+        engine,
+    }
+}
+
+/// Writes every file of a new store into a directory that does not exist yet.
+fn build(directory: &Path, options: &InitOptions, environment: &Environment) -> Result<(), Error> {
+    let failed = |error| Error::io(format!("cannot write {}", directory.display()), error);
+    fs::create_dir(directory).map_err(failed)?;
+    let backend = RedbBackend::create(
+        &directory.join(DATA_FILE),
+        environment.random()?,
+        Settings::default(),
+    )?;
+    drop(backend);
+    let config = new_config(
+        options,
+        Some(config::Engine {
+            backend: ENGINE.into(),
+            file_format: ENGINE_FORMAT,
+            data_file: DATA_FILE.into(),
+        }),
+    );
+    let head = Head::Attached(options.default_branch.clone());
+    for (name, text) in [
+        (HEAD_FILE, format!("{}\n", head.render())),
+        (LOCK_FILE, String::new()),
+        (WANT_FILE, String::new()),
+        (CONFIG_FILE, config.render()),
+    ] {
+        files::write_synced(&directory.join(name), text.as_bytes()).map_err(failed)?;
+    }
+    files::sync_directory(directory).map_err(failed)
+}
+
+/// The nearest directory, here or above, that contains a `.mnem/`.
+fn nearest(start: &Path) -> Option<PathBuf> {
+    start.ancestors().find(|directory| directory.join(STORE_DIRECTORY).is_dir()).map(Path::to_owned)
+}
+
+fn read_config(directory: &Path) -> Result<Config, Error> {
+    let path = directory.join(CONFIG_FILE);
+    let foreign = || {
+        let message = format!(
+            "{} was made by another program: it has no config of a mnemosyne store",
+            directory.display()
+        );
+        Error::new(ErrorKind::NoStore, message)
+    };
+    let text = match fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == IoKind::NotFound => return Err(foreign()),
+        Err(error) => return Err(Error::io(format!("cannot read {}", path.display()), error)),
+    };
+    if Config::is_ours(&text) { Config::parse(&text) } else { Err(foreign()) }
+}

@@ -1,0 +1,121 @@
+//! Memory at one commit, read node by node.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::engine::Engine;
+use crate::error::Error;
+use crate::id::{CommitId, NodeId, NodeVersionId, StateId};
+use crate::object::MemoryNode;
+use crate::state;
+
+/// Memory by node id, in the order of the ids.
+pub type Memory = BTreeMap<NodeId, Arc<MemoryNode>>;
+
+/// Memory at one commit; of a branch without a commit, nothing.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub(crate) engine: Arc<Engine>,
+    commit: Option<CommitId>,
+    state: Option<StateId>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(engine: &Arc<Engine>, commit: Option<CommitId>) -> Result<Self, Error> {
+        let state = match commit {
+            Some(id) => Some(engine.objects.commit(id)?.state),
+            None => None,
+        };
+        Ok(Self { engine: Arc::clone(engine), commit, state })
+    }
+
+    /// The commit.
+    pub fn commit(&self) -> Option<CommitId> {
+        self.commit
+    }
+
+    /// The commit's state.
+    pub fn state(&self) -> Option<StateId> {
+        self.state
+    }
+
+    /// Which version of a node is current.
+    pub fn version(&self, id: &NodeId) -> Result<Option<NodeVersionId>, Error> {
+        match self.state {
+            Some(state) => state::get(&self.engine.objects, state, id),
+            None => Ok(None),
+        }
+    }
+
+    /// A node, if it is there.
+    pub fn get(&self, id: &NodeId) -> Result<Option<Arc<MemoryNode>>, Error> {
+        self.version(id)?.map(|version| self.engine.node_at(id, version)).transpose()
+    }
+
+    /// How many nodes there are.
+    pub fn count(&self) -> Result<u64, Error> {
+        self.state.map_or(Ok(0), |state| state::count(&self.engine.objects, state))
+    }
+
+    /// The ids and versions of the nodes whose id begins with `prefix`, after `after`, in order.
+    pub fn versions(
+        &self,
+        prefix: &str,
+        after: Option<&NodeId>,
+        limit: Option<usize>,
+    ) -> Result<Vec<(NodeId, NodeVersionId)>, Error> {
+        match self.state {
+            Some(state) => state::entries(&self.engine.objects, state, prefix, after)
+                .take(limit.unwrap_or(usize::MAX))
+                .collect(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The nodes whose id begins with `prefix`, at most `limit` of them, in order.
+    pub fn memory(&self, prefix: &str, limit: Option<usize>) -> Result<Memory, Error> {
+        self.versions(prefix, None, limit)?
+            .into_iter()
+            .map(|(id, version)| {
+                let node = self.engine.node_at(&id, version)?;
+                Ok((id, node))
+            })
+            .collect()
+    }
+}
+
+impl Engine {
+    /// The node object that a state files under an id; its own id must be that one.
+    pub(crate) fn node_at(
+        &self,
+        id: &NodeId,
+        version: NodeVersionId,
+    ) -> Result<Arc<MemoryNode>, Error> {
+        let node = self.objects.node(version)?;
+        if node.id == *id {
+            Ok(node)
+        } else {
+            Err(Error::corrupt(format!(
+                "a state files the node {:?} ({version}) under {id:?}",
+                node.id
+            )))
+        }
+    }
+
+    /// Whether two versions say the same: one object, or equal in all but their salt.
+    pub(crate) fn same(&self, a: NodeVersionId, b: NodeVersionId) -> Result<bool, Error> {
+        Ok(a == b || self.objects.node(a)?.same(&*self.objects.node(b)?))
+    }
+
+    /// The same of versions that may be absent.
+    pub(crate) fn same_or_absent(
+        &self,
+        a: Option<NodeVersionId>,
+        b: Option<NodeVersionId>,
+    ) -> Result<bool, Error> {
+        match (a, b) {
+            (Some(a), Some(b)) => self.same(a, b),
+            (a, b) => Ok(a == b),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Staging: a person's scratch area, over HEAD's state. No agent is ever served from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Store;
+use super::engine::Engine;
+use super::snapshot::{Memory, Snapshot};
+use crate::backend::{ALL_ROWS, Batch, LocalTable};
+use crate::error::{Error, Hint};
+use crate::id::{NodeId, NodeVersionId};
+use crate::object::MemoryNode;
+use crate::state::EntryEdits;
+
+/// What is staged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Staged {
+    /// Nodes to be written.
+    pub nodes: BTreeMap<NodeId, NodeVersionId>,
+    /// Nodes to be removed.
+    pub deletions: BTreeSet<NodeId>,
+}
+
+impl Staged {
+    /// Whether nothing is staged.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.deletions.is_empty()
+    }
+
+    /// Every staged id, in order.
+    pub fn ids(&self) -> BTreeSet<&NodeId> {
+        self.nodes.keys().chain(&self.deletions).collect()
+    }
+
+    /// As edits of a state.
+    pub fn edits(&self) -> EntryEdits {
+        let nodes = self.nodes.iter().map(|(id, version)| (id.clone(), Some(*version)));
+        nodes.chain(self.deletions.iter().map(|id| (id.clone(), None))).collect()
+    }
+}
+
+impl Store {
+    /// Stages a node for the next commit, in place of what was staged under its id.
+    ///
+    /// Returns the id of the node object: the one in place where that says the same.
+    pub fn stage(&self, node: MemoryNode) -> Result<NodeVersionId, Error> {
+        self.refuse_bound("stage")?;
+        let engine = self.engine()?;
+        let node = engine.prepare(node)?;
+        engine.writer.run(|| {
+            let staged = engine.staged()?;
+            let current = match staged.nodes.get(&node.id) {
+                Some(version) => Some(*version),
+                None => Snapshot::new(&engine, self.tip_of(&engine)?)?.version(&node.id)?,
+            };
+            let id = node.id.clone();
+            let mut batch = Batch::default();
+            let version = match (engine.replacement(node, current)?, current) {
+                (Some((version, object)), _) => {
+                    batch.object(object);
+                    version
+                }
+                (None, Some(current)) => current,
+                (None, None) => return Err(Error::corrupt("a node is the same as none")),
+            };
+            batch.row(LocalTable::Staging, id.as_str(), Some(version.as_bytes().to_vec()));
+            batch.row(LocalTable::StagingTombstones, id.as_str(), None);
+            engine.publish(&batch)?;
+            Ok(version)
+        })
+    }
+
+    /// Takes a node out of staging, be it staged to be written or removed.
+    pub fn unstage(&self, id: &NodeId) -> Result<bool, Error> {
+        self.refuse_bound("unstage")?;
+        let engine = self.engine()?;
+        engine.writer.run(|| {
+            let staged = engine.staged()?;
+            let was = staged.nodes.contains_key(id) || staged.deletions.contains(id);
+            let mut batch = Batch::default();
+            if was {
+                clear(&mut batch, [id]);
+            }
+            engine.publish(&batch)?;
+            Ok(was)
+        })
+    }
+
+    /// What is staged.
+    pub fn staged(&self) -> Result<Staged, Error> {
+        self.engine()?.staged()
+    }
+
+    /// HEAD's memory with staging over it: nodes whose id begins with `prefix`, at most `limit`.
+    pub fn working_memory(&self, prefix: &str, limit: Option<usize>) -> Result<Memory, Error> {
+        let engine = self.engine()?;
+        let staged = self.staged_here(&engine)?;
+        let snapshot = Snapshot::new(&engine, self.tip_of(&engine)?)?;
+        // What staging hides must not use up the limit.
+        let wanted = limit.map(|limit| limit.saturating_add(staged.deletions.len()));
+        let mut memory = snapshot.memory(prefix, wanted)?;
+        memory.retain(|id, _| !staged.deletions.contains(id));
+        for (id, version) in staged.nodes.iter().filter(|(id, _)| id.as_str().starts_with(prefix)) {
+            memory.insert(id.clone(), engine.node_at(id, *version)?);
+        }
+        while limit.is_some_and(|limit| memory.len() > limit) {
+            memory.pop_last();
+        }
+        Ok(memory)
+    }
+
+    /// One node of working memory.
+    pub fn working_node(&self, id: &NodeId) -> Result<Option<Arc<MemoryNode>>, Error> {
+        let engine = self.engine()?;
+        let staged = self.staged_here(&engine)?;
+        match staged.nodes.get(id) {
+            Some(version) => engine.node_at(id, *version).map(Some),
+            None if staged.deletions.contains(id) => Ok(None),
+            None => Snapshot::new(&engine, self.tip_of(&engine)?)?.get(id),
+        }
+    }
+
+    /// What is staged, as this handle sees it: a bound handle has no staging.
+    pub(crate) fn staged_here(&self, engine: &Engine) -> Result<Staged, Error> {
+        if self.bound().is_some() { Ok(Staged::default()) } else { engine.staged() }
+    }
+
+    /// Refuses a verb over staged changes; a bound handle has none.
+    pub(crate) fn refuse_staged(
+        &self,
+        engine: &Engine,
+        verb: &str,
+        hint: Hint,
+    ) -> Result<(), Error> {
+        let staged = self.staged_here(engine)?;
+        if staged.is_empty() {
+            return Ok(());
+        }
+        let ids = staged.ids();
+        let mut names: Vec<_> = ids.iter().take(5).map(ToString::to_string).collect();
+        if ids.len() > names.len() {
+            names.push(format!("and {} more", ids.len() - names.len()));
+        }
+        Err(Error::invalid(format!("cannot {verb} over staged changes ({})", names.join(", ")))
+            .hint(hint))
+    }
+}
+
+impl Engine {
+    pub(crate) fn staged(&self) -> Result<Staged, Error> {
+        let view = self.objects.view()?;
+        let text = |key: Vec<u8>| {
+            String::from_utf8(key)
+                .map(NodeId::from_stored)
+                .map_err(|_| Error::corrupt("a staged node id is not UTF-8"))
+        };
+        let mut staged = Staged::default();
+        for (key, value) in view.rows(LocalTable::Staging, ALL_ROWS)? {
+            let id = text(key)?;
+            let version = NodeVersionId::from_slice(&value).ok_or_else(|| {
+                Error::corrupt(format!("the staged node {id:?} has no object id"))
+            })?;
+            staged.nodes.insert(id, version);
+        }
+        for (key, _) in view.rows(LocalTable::StagingTombstones, ALL_ROWS)? {
+            staged.deletions.insert(text(key)?);
+        }
+        Ok(staged)
+    }
+}
+
+/// Takes ids out of both staging tables.
+pub(crate) fn clear<'a>(batch: &mut Batch, ids: impl IntoIterator<Item = &'a NodeId>) {
+    for id in ids {
+        batch.row(LocalTable::Staging, id.as_str(), None);
+        batch.row(LocalTable::StagingTombstones, id.as_str(), None);
+    }
+}

@@ -1,0 +1,155 @@
+//! The one writer of a store, and how a commit is put together for it.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+
+use super::engine::Engine;
+use crate::backend::{Batch, Change, ChangeSet, Expected, Operation, Record};
+use crate::codec::Encoded;
+use crate::error::Error;
+use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
+use crate::index;
+use crate::object::{Commit, MemoryNode};
+use crate::state::{self, EntryEdits};
+
+/// Lets one verb at a time write. Verbs come as closures, so that a queue can take their place.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    turn: Mutex<()>,
+    writing: Mutex<Option<ThreadId>>,
+}
+
+impl Writer {
+    /// Runs a verb while no other writes. A verb that tries to write from inside itself, as the
+    /// closure of `update` may, is refused: it would wait for itself.
+    pub(crate) fn run<T>(&self, verb: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let here = thread::current().id();
+        if *self.writing.lock().unwrap_or_else(PoisonError::into_inner) == Some(here) {
+            return Err(Error::conflict("the store cannot be written from inside its own update"));
+        }
+        // What a panicking verb leaves is in its batch alone, which was not published.
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _done = Writing::begin(&self.writing, here);
+        verb()
+    }
+}
+
+/// Says who writes, until it is dropped.
+struct Writing<'w>(&'w Mutex<Option<ThreadId>>);
+
+impl<'w> Writing<'w> {
+    fn begin(writing: &'w Mutex<Option<ThreadId>>, thread: ThreadId) -> Self {
+        *writing.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Self(writing)
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Who makes a commit, when, and why.
+#[derive(Clone, Debug)]
+pub(crate) struct Signed<'a> {
+    pub(crate) message: &'a str,
+    pub(crate) author: &'a str,
+    pub(crate) time: i64,
+    pub(crate) operation: Operation,
+}
+
+impl Engine {
+    /// Checks a node that is about to be stored, and salts it where the store is salted.
+    pub(crate) fn prepare(&self, mut node: MemoryNode) -> Result<MemoryNode, Error> {
+        NodeId::new(node.id.as_str())?;
+        node.content.check_writable()?;
+        node.salt = if self.config.salted { Some(self.environment.random()?) } else { None };
+        Ok(node)
+    }
+
+    /// The edit that puts a prepared node in place of a version, with the object to store; none
+    /// when the version in place says the same already.
+    pub(crate) fn replacement(
+        &self,
+        node: MemoryNode,
+        current: Option<NodeVersionId>,
+    ) -> Result<Option<(NodeVersionId, Encoded)>, Error> {
+        if let Some(current) = current
+            && self.node_at(&node.id, current)?.same(&node)
+        {
+            return Ok(None);
+        }
+        Ok(Some(Encoded::node(node)))
+    }
+
+    /// Adds a commit with these edits on its first parent's state, its record and the move of
+    /// its branch. The objects of new nodes are in the batch already.
+    pub(crate) fn add_commit(
+        &self,
+        batch: &mut Batch,
+        branch: &BranchName,
+        tip: Option<CommitId>,
+        parents: &[CommitId],
+        edits: &EntryEdits,
+        signed: &Signed<'_>,
+    ) -> Result<CommitId, Error> {
+        let before = match parents.first() {
+            Some(parent) => Some(self.objects.commit(*parent)?.state),
+            None => None,
+        };
+        let mut changes = ChangeSet::new();
+        for (id, new) in edits {
+            let old = before.map_or(Ok(None), |state| state::get(&self.objects, state, id))?;
+            if old != *new {
+                changes.insert(id.clone(), Change { old, new: *new });
+            }
+        }
+        let edited = state::edit(&self.objects, before, edits)?;
+        edited.objects.into_iter().for_each(|object| batch.object(object));
+        let (id, commit) = Encoded::commit(Commit {
+            parents: parents.to_vec(),
+            state: edited.root,
+            message: signed.message.to_owned(),
+            author: signed.author.to_owned(),
+            time: signed.time,
+        });
+        // Two writers may make one commit; the second only moves its branch to it.
+        let derived = match self.objects.find_commit(id)? {
+            Some(_) => None,
+            None => Some(index::derive(&self.objects, parents, changes)?),
+        };
+        batch.object(commit);
+        batch.record(Record {
+            derived,
+            ..self.moved(branch, tip, Some(id), signed.operation.clone(), signed.author)
+        });
+        batch.reference(branch.clone(), Expected::of(tip), Some(id));
+        Ok(id)
+    }
+
+    /// The record of a branch's move to a commit that is there already.
+    pub(crate) fn moved(
+        &self,
+        branch: &BranchName,
+        old: Option<CommitId>,
+        new: Option<CommitId>,
+        operation: Operation,
+        author: &str,
+    ) -> Record {
+        Record {
+            branch: Some(branch.clone()),
+            old,
+            new,
+            operation,
+            author: author.to_owned(),
+            time: self.environment.clock.now(),
+            derived: None,
+        }
+    }
+
+    /// Publishes a batch, unless it is empty.
+    pub(crate) fn publish(&self, batch: &Batch) -> Result<(), Error> {
+        if batch.is_empty() { Ok(()) } else { Ok(self.objects.backend().publish(batch)?) }
+    }
+}
