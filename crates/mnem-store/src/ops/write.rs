@@ -62,12 +62,25 @@ impl Store {
         meta: &Meta,
         change: impl FnOnce(&Snapshot) -> Result<Changes, Error>,
     ) -> Result<CommitId, Error> {
+        let written = self.update_if(meta, |snapshot| change(snapshot).map(Some))?;
+        written.ok_or_else(|| Error::corrupt("an update made no commit"))
+    }
+
+    /// The same, where `change` may find that there is nothing to do: then nothing is written,
+    /// not even an empty commit, and the current commit is returned, if there is one.
+    pub fn update_if(
+        &self,
+        meta: &Meta,
+        change: impl FnOnce(&Snapshot) -> Result<Option<Changes>, Error>,
+    ) -> Result<Option<CommitId>, Error> {
         let engine = self.engine()?;
         engine.writer.run(|| {
             let branch = self.branch_to_write(&engine, "write")?;
-            let (base, _) = engine.starting_point(&branch)?;
-            let changes = change(&Snapshot::new(&engine, base)?)?;
-            self.land(&engine, engine.prepare_all(changes)?, meta)
+            let (start, _) = engine.starting_point(&branch)?;
+            match change(&Snapshot::new(&engine, start)?)? {
+                Some(changes) => self.land(&engine, engine.prepare_all(changes)?, meta).map(Some),
+                None => Ok(start),
+            }
         })
     }
 
