@@ -1,10 +1,31 @@
 //! 4. A state as an ordered map, stored as a tree; a flat state is a tree of height zero.
+//!
+//! The shape of a tree is a function of its entries alone (`docs/format/`, "The tree"), so
+//! equal state ids mean equal states and an equal subtree is an equal subset. The one
+//! exception is a leaf of more than [`MAX_LEAF_ENTRIES`](crate::object::state::MAX_LEAF_ENTRIES)
+//! entries: version 1 wrote such states, they are legal as roots, every function here reads
+//! them, and none returns one. [`canonical_root`] is what such a state is compared by.
+//!
+//! Nothing here recurses: older stores have ids of any length, and the tree is as deep as the
+//! longest chain of ids that are prefixes of one another.
 
 use std::sync::Arc;
 
 use crate::error::Error;
 use crate::id::StateId;
 use crate::object::StateNode;
+
+mod cursor;
+mod diff;
+mod edit;
+mod merge;
+mod node;
+
+pub use cursor::{Cursor, entries, verify};
+pub use diff::{Diff, EntryChange, diff};
+pub use edit::{Edited, EntryEdits, canonical_root, edit};
+pub use merge::{Merge, Merged, merge};
+pub use node::{count, get};
 
 /// Where tree nodes are read from: verified and decoded, usually cached.
 pub trait Nodes {
