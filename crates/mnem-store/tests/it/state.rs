@@ -389,7 +389,9 @@ fn every_case_of_the_merge_table() {
 #[test]
 fn an_error_of_the_caller_ends_a_merge() {
     let memory = Memory::default();
-    let sides = [0, 1, 2].map(|n| Some(memory.tree(&BTreeMap::from([(id("x"), version(n))]))));
+    let sides = [0, 1, 2].map(|n| {
+        Some(memory.tree(&BTreeMap::from([(id("x"), version(n)), (id("y"), version(n))])))
+    });
     let fails = |_, _| Err(Error::not_found("the node is not there"));
     let mut merged = merge(&memory, sides[0], sides[1], sides[2], &fails);
     assert_eq!(merged.next().unwrap().unwrap_err().kind(), ErrorKind::NotFound);
@@ -486,7 +488,9 @@ fn reads_and_writes_follow_the_change_and_not_the_size() {
         let (mut most_read, mut most_written) = (0, 0);
         for n in (0..10_000).step_by(97) {
             let edits = BTreeMap::from([(id(text(n)), Some(version(99_999)))]);
+            let before = memory.reads.get();
             let edited = edit(&memory, Some(root), &edits).unwrap();
+            assert_eq!(memory.reads.get() - before, edited.objects.len(), "{name}");
             memory.keep(&edited.objects);
             most_written = most_written.max(edited.objects.len());
             most_read = most_read.max(memory.reads(|| {
@@ -505,6 +509,20 @@ fn reads_and_writes_follow_the_change_and_not_the_size() {
             0
         );
     }
+}
+
+#[test]
+fn a_flat_state_is_compared_to_a_tree_by_subtrees() {
+    let memory = Memory::default();
+    let (map, changed) = (sessions(0..10_000), id(session(5_000)));
+    let (flat, tree) = (memory.flat(&map), memory.tree(&map));
+    let other = memory.edit(Some(tree), &BTreeMap::from([(changed, None)]));
+    for (from, to) in [(flat, other), (other, flat)] {
+        let reads = memory.reads(|| assert_eq!(diff(&memory, Some(from), Some(to)).count(), 1));
+        assert!(reads <= 7, "{reads} nodes read");
+    }
+    let reads = memory.reads(|| assert_eq!(diff(&memory, Some(flat), Some(tree)).count(), 0));
+    assert!(reads <= 3, "{reads} nodes read");
 }
 
 #[test]
