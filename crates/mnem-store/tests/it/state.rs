@@ -410,6 +410,18 @@ fn small_states_are_the_leaves_of_version_1() {
 }
 
 #[test]
+fn the_shape_of_a_large_state_is_pinned() {
+    // What decides the shape decides the ids of every state: a change here is a new format.
+    let mut map = sessions(0..1_000);
+    map.extend((0..100).map(|n| (id(uuid(n)), version(n))));
+    map.extend(chain(40));
+    assert_eq!(
+        Memory::default().tree(&map).to_string(),
+        "f11e3fe694d0ee734521b2da0fc288063cb879d0a1138b9426f1587b5a46a664"
+    );
+}
+
+#[test]
 fn removing_collapses_up_to_the_empty_state() {
     let memory = Memory::default();
     let mut map = sessions(0..400);
@@ -476,6 +488,14 @@ fn a_chain_of_nested_ids_costs_only_those_who_edit_it() {
     // A branch per id from the empty one to 1,008 letters, and a leaf of the last 16.
     assert_eq!(written(&"a".repeat(1_024)), 1_010);
     assert_eq!(written(&session(500)), 4);
+
+    let mut root = root;
+    for length in [1_024, 0, 1, 1_023, 512, 1_008, 1_009, 300, 1_000] {
+        let gone = id("a".repeat(length));
+        map.remove(&gone);
+        root = memory.edit(Some(root), &BTreeMap::from([(gone, None)]));
+        assert_eq!(root, root_of(&map), "without {length} letters");
+    }
 }
 
 #[test]
