@@ -2,6 +2,8 @@
 //!
 //! Written by hand because a decoder for untrusted bytes must be bounded: content is read with
 //! a stack of its own, and no count in the input decides how much is allocated.
+//!
+//! Long: one reader and every rule it holds, beside the list of what it refuses.
 
 use std::collections::BTreeMap;
 use std::fmt;
