@@ -47,7 +47,7 @@ REQUIRED = [
 ]
 
 # Spelt in pieces, so that this file does not break its own rule.
-MACHINE_PATH = re.compile("/(?:" + "|".join(["work", "root", "home"]) + ")/")
+MACHINE_PATH = re.compile(r"(?<![\w.-])/(?:" + "|".join(["work", "root", "home"]) + ")/")
 
 Rule = Callable[[Path, list[str]], Iterable[str]]
 
@@ -168,7 +168,7 @@ def no_machine_paths(root: Path, files: list[str]) -> Iterator[str]:
         match = MACHINE_PATH.search(text)
         if match:
             line = text.count("\n", 0, match.start()) + 1
-            yield f"{file}:{line} holds a path of one machine: {match[0]}"
+            yield f"{file}:{line} holds a path of one machine, below {match[0]}"
 
 
 def required_files(_root: Path, files: list[str]) -> Iterator[str]:
