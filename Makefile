@@ -5,6 +5,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # A checkout's own modules must never stand in for the installed wheel.
 unexport PYTHONPATH
 
+# The interpreter that the binding is built against.
+export PYO3_PYTHON := $(shell tools/python -c 'import sys; print(sys.executable)' 2>/dev/null)
+
 PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
@@ -47,9 +50,8 @@ demo: wheel .venv/demo/ready
 	.venv/demo/bin/python examples/demo.py
 
 # Commits per second, fsyncs, object inserts and bytes per commit of the replay.
-bench: wheel .venv/test/ready
-	.venv/test/$(PIP) --force-reinstall --no-deps $(WHEEL)
-	.venv/test/bin/python benchmarks/replay.py
+bench: need
+	cargo run --package mnem-bench --release --locked
 
 # The property tests at many more cases; hours, not minutes.
 sweep: need

@@ -120,7 +120,7 @@ def invariants_name_tests(root: Path, files: list[str]) -> Iterator[str]:
                 yield f"{file}: no test holds “{start}…”."
             for path, name in tests:
                 if path not in files:
-                    yield f"{file}: {path} does not exist."
+                    yield f"{file}: {path} does not exist and has no test {name}."
                 elif not re.search(rf"\b(?:fn|def) {name}\b", (root / path).read_text("utf-8")):
                     yield f"{file}: {path} has no test {name}."
     if not found:
