@@ -33,8 +33,6 @@ fn nested_map(depth: usize) -> Content {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
     #[test]
     fn what_is_encoded_is_decoded(object in sample::object()) {
         let bytes = encode(&object);

@@ -147,6 +147,7 @@ fn objects() -> Vec<(&'static str, Object)> {
             ])),
         ),
         ("state_sixteen", Object::State(leaf(sixteen.iter().map(String::as_str)))),
+        ("state_key_order", Object::State(leaf(["aa", "b", "\u{e9}", "z"]))),
         ("state_empty_id", Object::State(leaf([""]))),
         (
             "commit_merge",

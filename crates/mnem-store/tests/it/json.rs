@@ -99,6 +99,8 @@ fn text_that_is_no_json_is_refused() {
         "{\"a\":}",
         "[1 2]",
         "// c\n1",
+        r#"["\ud83d\ude00"#,
+        r#""\\ud800"#,
     ] {
         let error = parse(text).expect_err(text);
         assert!(matches!(error.problem(), ContentProblem::NotJson(_)), "{text}: {error}");

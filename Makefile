@@ -1,0 +1,96 @@
+# Every target does its own set-up. `make test` is the one gate, and what CI runs.
+# It takes Python 3.10+, a Rust toolchain and a C compiler; what is missing is named.
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# A checkout's own modules must never stand in for the installed wheel.
+unexport PYTHONPATH
+
+# The interpreter that the binding is built against.
+export PYO3_PYTHON := $(shell tools/python -c 'import sys; print(sys.executable)' 2>/dev/null)
+
+PIP := bin/python -m pip install --quiet
+# Expanded by the shell, when the wheel is there.
+WHEEL := target/wheels/mnem_agents-*.whl
+
+.PHONY: test test-core test-python test-adapters demo bench sweep fmt lint wheel need clean
+
+test: test-core test-python test-adapters
+
+# The engine and the house around it.
+test-core: lint
+	cargo test --workspace --locked
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	tools/python tools/dependencies.py
+
+# Formatting, lints and the tidy test.
+lint: need
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+	tools/python -m unittest discover --start-directory tools --pattern "test_*.py"
+	tools/python tools/tidy.py
+	tools/python tools/format_pages.py --check
+
+# The Python package, against the installed wheel and never the source tree.
+test-python: wheel .venv/test/ready
+	.venv/test/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/test/bin/ruff check
+	.venv/test/bin/ruff format --check
+	.venv/test/bin/basedpyright --pythonpath .venv/test/bin/python
+	.venv/test/bin/python -m mypy.stubtest mnem._mnem
+	.venv/test/bin/pytest --import-mode=importlib python/tests
+
+# Published packages that build on ours, unchanged, in an environment of their own.
+test-adapters: wheel .venv/published/ready
+	.venv/published/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/published/bin/pytest --import-mode=importlib tests/published
+
+# A short transcript replayed into memory, and one wrong belief traced in it.
+demo: wheel .venv/demo/ready
+	.venv/demo/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/demo/bin/python examples/demo.py
+
+# Commits per second, fsyncs, object inserts and bytes per commit of the replay.
+bench: need
+	cargo run --package mnem-bench --release --locked
+
+# The property tests at many more cases; hours, not minutes.
+sweep: need
+	PROPTEST_CASES=20000 cargo test --workspace --release --locked
+
+fmt: need .venv/test/ready
+	cargo fmt --all
+	.venv/test/bin/ruff format
+	.venv/test/bin/ruff check --fix
+	tools/python tools/format_pages.py
+
+need:
+	@tools/need python rust cc
+
+# Cargo knows what is up to date; one wheel stands there afterwards.
+wheel: .venv/tools/ready
+	rm -f target/wheels/mnem_agents-*.whl
+	.venv/tools/bin/maturin build --release --locked --out target/wheels --interpreter .venv/tools/bin/python
+
+.venv/tools/ready: tools/requirements.txt | need
+	tools/python -m venv --clear .venv/tools
+	.venv/tools/$(PIP) -r $<
+	touch $@
+
+.venv/test/ready: python/requirements-test.txt | need
+	tools/python -m venv --clear .venv/test
+	.venv/test/$(PIP) -r $<
+	touch $@
+
+# The wheel comes first, so that it and no release of ours answers for mnem-agents.
+.venv/published/ready: tests/published/requirements.txt | need wheel
+	tools/python -m venv --clear .venv/published
+	.venv/published/$(PIP) $(WHEEL) -r $<
+	touch $@
+
+.venv/demo/ready: | need
+	tools/python -m venv --clear .venv/demo
+	touch $@
+
+clean:
+	cargo clean
+	rm -rf .venv
