@@ -1,6 +1,6 @@
 //! A state as an ordered map, against plain maps and a tree that is built from scratch.
 //!
-//! Over 500 lines: every proof obligation of the tree, over one set of generators.
+//! Long: every proof obligation of the tree, over one set of generators.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
