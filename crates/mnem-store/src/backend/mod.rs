@@ -4,14 +4,24 @@
 //! Objects are immutable and named by their hash, so only branches need a precondition; a
 //! batch with preconditions is what every engine can do, also one beyond this machine.
 
+#[cfg(feature = "test-support")]
+pub mod conformance;
+#[cfg(feature = "test-support")]
+pub mod counting;
+pub mod memory;
 pub mod record;
+pub mod redb;
+#[cfg(feature = "test-support")]
+pub mod storage;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
 
+pub use memory::MemoryBackend;
 pub use record::{Change, ChangeSet, Derived, Operation, Record, Skip};
+pub use redb::RedbBackend;
 
 use crate::codec::Encoded;
 use crate::error::{Error, ErrorKind, Hint};
@@ -30,6 +40,20 @@ pub trait Backend: Send + Sync + Debug {
     fn publish(&self, batch: &Batch) -> Result<(), PublishError>;
 }
 
+impl<B: Backend + ?Sized> Backend for Arc<B> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
+        (**self).view()
+    }
+
+    fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
+        (**self).publish(batch)
+    }
+}
+
 /// The store at one moment.
 pub trait View {
     /// The bytes of an object, as stored: whoever asks hashes them.
@@ -41,7 +65,8 @@ pub trait View {
     /// Every branch.
     fn references(&self) -> Result<BTreeMap<BranchName, CommitId>, BackendError>;
 
-    /// The record that a commit came with.
+    /// The record that a commit came with: the entry right after it, when that is a record
+    /// which names it as `new`.
     fn record(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, BackendError>;
 
     /// Records, newest first, numbered below `before`; of one branch, or all.
@@ -104,7 +129,8 @@ pub enum LocalTable {
     StagingTombstones,
     /// Rows of adapters: [`local_key`] -> bytes.
     Local,
-    /// Facts about the store file itself.
+    /// Facts about this store as a whole. Shows what [`RowEdit`]s wrote; what a backend notes
+    /// for itself is not seen here.
     Meta,
 }
 
@@ -220,6 +246,31 @@ impl Batch {
     /// Whether there is nothing to publish.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.refs.is_empty() && self.rows.is_empty()
+    }
+}
+
+/// Finds the first branch that is not where its mover believes it to be.
+fn check_refs<E: From<PublishError>>(
+    batch: &Batch,
+    mut tip: impl FnMut(&BranchName) -> Result<Option<CommitId>, E>,
+) -> Result<(), E> {
+    for edit in &batch.refs {
+        let found = tip(&edit.name)?;
+        if found != edit.expected.commit() {
+            return Err(PublishError::Moved { name: edit.name.clone(), found }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Whether no key can be in the range; ordered maps panic when asked for such a range.
+fn is_empty_range((start, end): &RowRange) -> bool {
+    match (start, end) {
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (Bound::Included(start), Bound::Included(end)) => start > end,
+        (Bound::Included(start) | Bound::Excluded(start), Bound::Included(end) | Bound::Excluded(end)) => {
+            start >= end
+        }
     }
 }
 

@@ -89,7 +89,22 @@ pub struct Change {
     pub new: Option<NodeVersionId>,
 }
 
+/// A change set whose encoding is longer than this, in bytes, is stored beside its record and
+/// takes a number of its own.
+pub const MAX_INLINE_CHANGES: usize = 4_096;
+
 impl Record {
+    /// What changed against the first parent of the commit that came with the move.
+    pub fn changes(&self) -> &ChangeSet {
+        static NOTHING: ChangeSet = ChangeSet::new();
+        self.derived.as_ref().map_or(&NOTHING, |derived| &derived.changes)
+    }
+
+    /// How many numbers the record takes: one, or two with a large change set.
+    pub fn numbers(&self) -> u64 {
+        if encode_changes(self.changes()).len() > MAX_INLINE_CHANGES { 2 } else { 1 }
+    }
+
     /// The record without its change set, which [`encode_changes`] encodes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();

@@ -1,0 +1,170 @@
+//! A backend that lives and dies with its process, and says what every other must answer.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, RangeInclusive};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::{
+    Backend, BackendError, Batch, BranchName, CommitId, Entry, Kind, LocalRow, LocalTable,
+    NodeId, Number, ObjectId, Outcome, PublishError, Record, RefEdit, RowRange, View, check_refs,
+    is_empty_range,
+};
+
+/// Objects, records and rows in ordered maps. It defers nothing.
+#[derive(Debug, Default)]
+pub struct MemoryBackend {
+    contents: RwLock<Arc<Contents>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Contents {
+    next: u64,
+    objects: BTreeMap<ObjectId, (Number, Kind, Arc<[u8]>)>,
+    records: BTreeMap<Number, Record>,
+    nodes: BTreeMap<NodeId, Vec<Number>>,
+    refs: BTreeMap<BranchName, CommitId>,
+    rows: BTreeMap<LocalTable, BTreeMap<Vec<u8>, Vec<u8>>>,
+}
+
+impl MemoryBackend {
+    /// An empty backend.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Backend for MemoryBackend {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
+        let contents = self.contents.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(Box::new(MemoryView(Arc::clone(&contents))))
+    }
+
+    fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
+        let mut contents = self.contents.write().unwrap_or_else(PoisonError::into_inner);
+        check_refs(batch, |name| Ok::<_, PublishError>(contents.refs.get(name).copied()))?;
+        // Nothing below can fail.
+        Arc::make_mut(&mut contents).apply(batch);
+        Ok(())
+    }
+}
+
+impl Contents {
+    fn apply(&mut self, batch: &Batch) {
+        for entry in &batch.entries {
+            match entry {
+                Entry::Object(object) if self.objects.contains_key(&object.id()) => {}
+                Entry::Object(object) => {
+                    let number = self.take_numbers(1);
+                    self.objects.insert(object.id(), (number, object.kind(), object.bytes().into()));
+                }
+                Entry::Record(record) => {
+                    let number = self.take_numbers(record.numbers());
+                    for node in record.changes().keys() {
+                        self.nodes.entry(node.clone()).or_default().push(number);
+                    }
+                    self.records.insert(number, record.clone());
+                }
+            }
+        }
+        for RefEdit { name, new, .. } in &batch.refs {
+            match new {
+                Some(commit) => self.refs.insert(name.clone(), *commit),
+                None => self.refs.remove(name),
+            };
+        }
+        for edit in &batch.rows {
+            let table = self.rows.entry(edit.table).or_default();
+            match &edit.value {
+                Some(value) => table.insert(edit.key.clone(), value.clone()),
+                None => table.remove(&edit.key),
+            };
+        }
+    }
+
+    fn take_numbers(&mut self, count: u64) -> Number {
+        let number = Number(self.next);
+        self.next += count;
+        number
+    }
+}
+
+struct MemoryView(Arc<Contents>);
+
+fn below(before: Option<Number>) -> (Bound<Number>, Bound<Number>) {
+    (Bound::Unbounded, before.map_or(Bound::Unbounded, Bound::Excluded))
+}
+
+impl View for MemoryView {
+    fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError> {
+        let found = self.0.objects.get(id);
+        Ok(found.map_or(Outcome::Absent, |(.., bytes)| Outcome::Present(Arc::clone(bytes))))
+    }
+
+    fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
+        Ok(self.0.refs.get(name).copied())
+    }
+
+    fn references(&self) -> Result<BTreeMap<BranchName, CommitId>, BackendError> {
+        Ok(self.0.refs.clone())
+    }
+
+    fn record(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, BackendError> {
+        let Some((number, ..)) = self.0.objects.get(&(*commit).into()) else { return Ok(None) };
+        let number = Number(number.0 + 1);
+        let record = self.0.records.get(&number).filter(|record| record.new == Some(*commit));
+        Ok(record.map(|record| (number, record.clone())))
+    }
+
+    fn records(
+        &self,
+        branch: Option<&BranchName>,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<(Number, Record)>, BackendError> {
+        let wanted = |record: &Record| branch.is_none() || record.branch.as_ref() == branch;
+        let records = self.0.records.range(below(before)).rev();
+        Ok(records
+            .filter(|(_, record)| wanted(record))
+            .take(limit)
+            .map(|(number, record)| (*number, record.clone()))
+            .collect())
+    }
+
+    fn changes(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<(Number, Record)>, BackendError> {
+        let numbers = self.0.nodes.get(node).into_iter().flatten().rev();
+        Ok(numbers
+            .filter(|number| before.is_none_or(|before| **number < before))
+            .take(limit)
+            .filter_map(|number| Some((*number, self.0.records.get(number)?.clone())))
+            .collect())
+    }
+
+    fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError> {
+        if is_empty_range(&range) {
+            return Ok(Vec::new());
+        }
+        let rows = self.0.rows.get(&table).into_iter().flat_map(|rows| rows.range(range.clone()));
+        Ok(rows.map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+
+    fn ids(
+        &self,
+        range: RangeInclusive<ObjectId>,
+        limit: usize,
+    ) -> Result<Vec<(ObjectId, Kind)>, BackendError> {
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.0.objects.range(range).take(limit);
+        Ok(found.map(|(id, (_, kind, _))| (*id, *kind)).collect())
+    }
+}

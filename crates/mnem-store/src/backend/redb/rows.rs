@@ -1,0 +1,272 @@
+//! What the rows are: tables, keys, values, and the checksum that each value ends in.
+//!
+//! redb checks no page checksum when it reads, so the checksum of a row is what turns a flipped
+//! bit into an error. It covers the table and the key too: a row is right only in its place.
+
+use std::ops::{Bound, RangeBounds};
+
+use redb::{ReadableTable, Table};
+
+use super::super::record::{self, MAX_INLINE_CHANGES};
+use super::super::{BranchName, CommitId, Kind, LocalTable, NodeId, Number, ObjectId, Record};
+use super::Fault;
+
+pub(super) type Bytes = &'static [u8];
+
+/// Number -> object, record or change set, appended.
+pub(super) const LOG: &str = "log";
+/// Object id -> kind and number.
+pub(super) const WHERE: &str = "where";
+/// Length of a node id, node id, number of a record that changed it -> nothing.
+pub(super) const NODES: &str = "nodes";
+/// Branch name -> commit id.
+pub(super) const REFS: &str = "refs";
+/// What the backend notes about the file, and rows of [`LocalTable::Meta`] under [`META_ROW`].
+pub(super) const META: &str = "meta";
+
+/// Every table of a store file.
+pub(super) const TABLES: [&str; 8] = [
+    LOG,
+    WHERE,
+    NODES,
+    REFS,
+    META,
+    LocalTable::Staging.as_str(),
+    LocalTable::StagingTombstones.as_str(),
+    LocalTable::Local.as_str(),
+];
+
+/// The keys of `meta` that are the backend's own.
+pub(super) const SCHEMA: &[u8] = b"schema";
+pub(super) const EPOCH: &[u8] = b"epoch";
+pub(super) const MARK: &[u8] = b"mark";
+/// The first byte of every key of `meta` that a batch wrote.
+pub(super) const META_ROW: u8 = b'+';
+
+/// The version of this layout.
+pub(super) const SCHEMA_VERSION: u64 = 1;
+
+/// Bytes of checksum at the end of each value.
+const CHECKSUM_BYTES: usize = 8;
+
+/// The key in `meta` of the number of rows in a table.
+pub(super) fn count_key(table: &str) -> Vec<u8> {
+    format!("rows {table}").into_bytes()
+}
+
+fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let mut hasher = blake3::Hasher::new();
+    for part in [table.as_bytes(), key] {
+        hasher.update(&(part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    hasher.update(value);
+    let mut bytes = [0; CHECKSUM_BYTES];
+    hasher.finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+/// A table of one transaction whose values are sealed as they go in and checked as they come out.
+pub(super) struct Rows<T> {
+    name: &'static str,
+    table: T,
+}
+
+/// A row as it was put in: key and value.
+pub(super) type Row = (Vec<u8>, Vec<u8>);
+
+impl<T> Rows<T> {
+    pub(super) fn new(name: &'static str, table: T) -> Self {
+        Self { name, table }
+    }
+
+    fn unseal(&self, key: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Fault> {
+        match sealed.split_last_chunk::<CHECKSUM_BYTES>() {
+            Some((value, sum)) if *sum == checksum(self.name, key, value) => Ok(value.to_vec()),
+            _ => Err(self.damaged(key)),
+        }
+    }
+
+    /// What is said of a row that is not what was written.
+    pub(super) fn damaged(&self, key: &[u8]) -> Fault {
+        let key: String = match std::str::from_utf8(key) {
+            Ok(text) if text.chars().all(|c| !c.is_control()) => text.chars().take(80).collect(),
+            _ => key.iter().take(40).map(|byte| format!("{byte:02x}")).collect(),
+        };
+        Fault::Row(format!("the row {key} of the table {} is damaged", self.name))
+    }
+}
+
+impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
+    /// The value under a key.
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        match self.table.get(key)? {
+            Some(sealed) => self.unseal(key, sealed.value()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The rows of a range, from either end.
+    pub(super) fn range(
+        &self,
+        range: impl RangeBounds<Vec<u8>>,
+    ) -> Result<impl DoubleEndedIterator<Item = Result<Row, Fault>>, Fault> {
+        let bounds = (borrowed(range.start_bound()), borrowed(range.end_bound()));
+        Ok(self.table.range::<&[u8]>(bounds)?.map(|row| {
+            let (key, sealed) = row?;
+            let value = self.unseal(key.value(), sealed.value())?;
+            Ok((key.value().to_vec(), value))
+        }))
+    }
+
+    /// Every row of a table that should have `count` of them.
+    pub(super) fn whole(&self, count: u64) -> Result<Vec<Row>, Fault> {
+        let rows = self.range(..)?.collect::<Result<Vec<_>, _>>()?;
+        let ordered = rows.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0));
+        if rows.len() as u64 == count && ordered {
+            Ok(rows)
+        } else {
+            Err(Fault::Row(format!(
+                "the table {} has {} rows, not the {count} that were written",
+                self.name,
+                rows.len()
+            )))
+        }
+    }
+
+    /// How many rows the table says it has.
+    pub(super) fn len(&self) -> Result<u64, Fault> {
+        Ok(self.table.len()?)
+    }
+}
+
+impl Rows<Table<'_, Bytes, Bytes>> {
+    /// Sets a row; true when it was there.
+    pub(super) fn put(&mut self, key: &[u8], mut value: Vec<u8>) -> Result<bool, Fault> {
+        let sum = checksum(self.name, key, &value);
+        value.extend_from_slice(&sum);
+        Ok(self.table.insert(key, value.as_slice())?.is_some())
+    }
+
+    /// Deletes a row; true when it was there.
+    pub(super) fn remove(&mut self, key: &[u8]) -> Result<bool, Fault> {
+        Ok(self.table.remove(key)?.is_some())
+    }
+}
+
+fn borrowed(bound: Bound<&Vec<u8>>) -> Bound<&[u8]> {
+    bound.map(Vec::as_slice)
+}
+
+/// A number as it stands in keys and values.
+pub(super) fn encode_number(number: u64) -> [u8; 8] {
+    number.to_be_bytes()
+}
+
+pub(super) fn decode_number(bytes: &[u8]) -> Option<u64> {
+    bytes.try_into().ok().map(u64::from_be_bytes)
+}
+
+/// A row of `log`.
+pub(super) enum LogRow {
+    Object(Vec<u8>),
+    Record { record: Record, changes_follow: bool },
+    Changes(record::ChangeSet),
+    Erased(ObjectId),
+}
+
+const OBJECT: u8 = 0;
+const RECORD: u8 = 1;
+const CHANGES: u8 = 2;
+const ERASED: u8 = 3;
+
+/// An object: its tag and its bytes.
+pub(super) fn encode_object(bytes: &[u8]) -> Vec<u8> {
+    [&[OBJECT], bytes].concat()
+}
+
+/// A record: its tag, 1 when its change set is the next row and else 0, the length of what
+/// follows without the change set, the record, and the change set unless it is the next row.
+/// A change set in a row of its own comes second.
+pub(super) fn encode_record(record: &Record) -> (Vec<u8>, Option<Vec<u8>>) {
+    let encoded = record.encode();
+    let changes = record::encode_changes(record.changes());
+    let apart = changes.len() > MAX_INLINE_CHANGES;
+    let length = u32::try_from(encoded.len()).unwrap_or(u32::MAX).to_be_bytes();
+    let mut row = [&[RECORD, u8::from(apart)], length.as_slice(), &encoded].concat();
+    if apart {
+        (row, Some([&[CHANGES], changes.as_slice()].concat()))
+    } else {
+        row.extend_from_slice(&changes);
+        (row, None)
+    }
+}
+
+/// Reads a row of `log`; `None` when it is none.
+pub(super) fn decode_log_row(value: &[u8]) -> Option<LogRow> {
+    let (tag, rest) = value.split_first()?;
+    match *tag {
+        OBJECT => Some(LogRow::Object(rest.to_vec())),
+        RECORD => {
+            let (apart, rest) = rest.split_first()?;
+            let (length, rest) = rest.split_first_chunk::<4>()?;
+            let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+            let (encoded, changes) = rest.split_at_checked(length)?;
+            let mut record = Record::decode(encoded).ok()?;
+            let changes_follow = *apart == 1;
+            if !changes_follow {
+                let changes = record::decode_changes(changes).ok()?;
+                match &mut record.derived {
+                    Some(derived) => derived.changes = changes,
+                    None if changes.is_empty() => {}
+                    None => return None,
+                }
+            }
+            Some(LogRow::Record { record, changes_follow })
+        }
+        CHANGES => record::decode_changes(rest).ok().map(LogRow::Changes),
+        ERASED => ObjectId::from_slice(rest).map(LogRow::Erased),
+        _ => None,
+    }
+}
+
+/// The value of a row of `where`. A kind of 3 stands for an erased object.
+pub(super) fn encode_place(kind: Kind, number: Number) -> Vec<u8> {
+    let kind = match kind {
+        Kind::Node => 0,
+        Kind::State => 1,
+        Kind::Commit => 2,
+    };
+    [[kind].as_slice(), &encode_number(number.0)].concat()
+}
+
+/// What a row of `where` says; the kind is `None` for an erased object.
+pub(super) fn decode_place(value: &[u8]) -> Option<(Option<Kind>, Number)> {
+    let (kind, number) = value.split_first()?;
+    let kind = match kind {
+        0 => Some(Kind::Node),
+        1 => Some(Kind::State),
+        2 => Some(Kind::Commit),
+        3 => None,
+        _ => return None,
+    };
+    Some((kind, Number(decode_number(number)?)))
+}
+
+/// The key of a row of `nodes`.
+pub(super) fn node_key(node: &NodeId, number: u64) -> Vec<u8> {
+    let id = node.as_str().as_bytes();
+    let length = u32::try_from(id.len()).unwrap_or(u32::MAX).to_be_bytes();
+    [length.as_slice(), id, &encode_number(number)].concat()
+}
+
+/// The number in a key of `nodes`.
+pub(super) fn node_key_number(key: &[u8]) -> Option<u64> {
+    key.last_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+/// A row of `refs`.
+pub(super) fn decode_ref(key: &[u8], value: &[u8]) -> Option<(BranchName, CommitId)> {
+    let name = std::str::from_utf8(key).ok()?;
+    Some((BranchName::from_stored(name), CommitId::from_slice(value)?))
+}

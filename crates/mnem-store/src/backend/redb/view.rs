@@ -1,0 +1,307 @@
+//! The store at one moment, as redb holds it.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, RangeInclusive};
+use std::sync::Arc;
+
+use redb::{ReadTransaction, ReadableTable};
+
+use super::index::Pending;
+use super::publish::{is_counted, local_row_key};
+use super::rows::{self, LOG, LogRow, META, META_ROW, NODES, REFS, Rows, WHERE};
+use super::{Fault, RedbBackend, read};
+use crate::backend::{
+    BackendError, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number, ObjectId,
+    Outcome, Record, RowRange, View, is_empty_range,
+};
+
+/// A read transaction with the part of the index that belongs to it.
+pub(super) struct RedbView<'b> {
+    pub(super) backend: &'b RedbBackend,
+    pub(super) generation: u64,
+    pub(super) moment: Moment,
+}
+
+/// What the answers come from.
+pub(super) struct Moment {
+    pub(super) transaction: ReadTransaction,
+    pub(super) pending: Arc<Pending>,
+}
+
+impl RedbView<'_> {
+    fn ask<T>(&self, question: impl FnOnce(&Moment) -> Result<T, Fault>) -> Result<T, BackendError> {
+        self.backend.run(self.generation, || question(&self.moment))
+    }
+}
+
+impl View for RedbView<'_> {
+    fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError> {
+        self.ask(|moment| moment.object(id))
+    }
+
+    fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
+        self.ask(|moment| {
+            let transaction = &moment.transaction;
+            reference(&read(transaction, REFS)?, &read(transaction, META)?, name)
+        })
+    }
+
+    fn references(&self) -> Result<BTreeMap<BranchName, CommitId>, BackendError> {
+        self.ask(|moment| {
+            let transaction = &moment.transaction;
+            references(&read(transaction, REFS)?, &read(transaction, META)?)
+        })
+    }
+
+    fn record(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, BackendError> {
+        self.ask(|moment| moment.record_of(commit))
+    }
+
+    fn records(
+        &self,
+        branch: Option<&BranchName>,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<(Number, Record)>, BackendError> {
+        self.ask(|moment| moment.records(branch, before, limit))
+    }
+
+    fn changes(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<(Number, Record)>, BackendError> {
+        self.ask(|moment| moment.changes(node, before, limit))
+    }
+
+    fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError> {
+        self.ask(|moment| moment.rows(table, range))
+    }
+
+    fn ids(
+        &self,
+        range: RangeInclusive<ObjectId>,
+        limit: usize,
+    ) -> Result<Vec<(ObjectId, Kind)>, BackendError> {
+        self.ask(|moment| moment.ids(range, limit))
+    }
+}
+
+impl Moment {
+    fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
+        let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
+        match self.log_row(number)? {
+            LogRow::Object(bytes) => Ok(Outcome::Present(bytes.into())),
+            LogRow::Erased(erased) if erased == *id => Ok(Outcome::Erased),
+            _ => Err(unexpected(number)),
+        }
+    }
+
+    fn place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
+        if let Some((_, number)) = self.pending.objects.get(id) {
+            return Ok(Some(*number));
+        }
+        let places = read(&self.transaction, WHERE)?;
+        let Some(value) = places.get(id.as_bytes())? else { return Ok(None) };
+        let (_, number) =
+            rows::decode_place(&value).ok_or_else(|| places.damaged(id.as_bytes()))?;
+        Ok(Some(number))
+    }
+
+    /// A row that must be there.
+    fn log_row(&self, number: Number) -> Result<LogRow, Fault> {
+        let log = read(&self.transaction, LOG)?;
+        let key = rows::encode_number(number.0);
+        let value = log.get(&key)?.ok_or_else(|| log.damaged(&key))?;
+        rows::decode_log_row(&value).ok_or_else(|| log.damaged(&key))
+    }
+
+    /// A record with the change set that may stand beside it.
+    fn whole_record(
+        &self,
+        number: Number,
+        mut record: Record,
+        changes_follow: bool,
+    ) -> Result<Record, Fault> {
+        if changes_follow {
+            let beside = Number(number.0.saturating_add(1));
+            match (self.log_row(beside)?, &mut record.derived) {
+                (LogRow::Changes(changes), Some(derived)) => derived.changes = changes,
+                _ => return Err(unexpected(beside)),
+            }
+        }
+        Ok(record)
+    }
+
+    fn record_of(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, Fault> {
+        let Some(number) = self.place(&(*commit).into())? else { return Ok(None) };
+        let number = Number(number.0.saturating_add(1));
+        if number.0 >= self.pending.end {
+            return Ok(None);
+        }
+        match self.log_row(number)? {
+            LogRow::Record { record, changes_follow } if record.new == Some(*commit) => {
+                Ok(Some((number, self.whole_record(number, record, changes_follow)?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn records(
+        &self,
+        branch: Option<&BranchName>,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<(Number, Record)>, Fault> {
+        let log = read(&self.transaction, LOG)?;
+        let mut found = Vec::new();
+        let mut next = before.map_or(self.pending.end, |before| before.0.min(self.pending.end));
+        let mut rows = log.range(..rows::encode_number(next).to_vec())?.rev();
+        while next > 0 && found.len() < limit {
+            next -= 1;
+            let key = rows::encode_number(next);
+            let (found_key, value) = rows.next().ok_or_else(|| log.damaged(&key))??;
+            let row = rows::decode_log_row(&value).filter(|_| found_key == key);
+            match row.ok_or_else(|| log.damaged(&key))? {
+                LogRow::Record { record, changes_follow }
+                    if branch.is_none() || record.branch.as_ref() == branch =>
+                {
+                    let number = Number(next);
+                    found.push((number, self.whole_record(number, record, changes_follow)?));
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn changes(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<(Number, Record)>, Fault> {
+        let before = before.map_or(u64::MAX, |before| before.0);
+        let nodes = read(&self.transaction, NODES)?;
+        let indexed = nodes
+            .range(rows::node_key(node, 0)..rows::node_key(node, before))?
+            .rev()
+            .map(|row| {
+                let (key, _) = row?;
+                rows::node_key_number(&key).ok_or_else(|| nodes.damaged(&key))
+            });
+        let pending = self.pending.nodes.get(node).into_iter().flatten().rev();
+        let pending = pending.copied().filter(|number| *number < before).map(Ok);
+        pending
+            .chain(indexed)
+            .take(limit)
+            .map(|number| {
+                let number = Number(number?);
+                let LogRow::Record { record, changes_follow } = self.log_row(number)? else {
+                    return Err(unexpected(number));
+                };
+                let record = self.whole_record(number, record, changes_follow)?;
+                if record.changes().contains_key(node) {
+                    Ok((number, record))
+                } else {
+                    Err(unexpected(number))
+                }
+            })
+            .collect()
+    }
+
+    fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, Fault> {
+        if is_empty_range(&range) {
+            return Ok(Vec::new());
+        }
+        let rows = read(&self.transaction, table.as_str())?;
+        if is_counted(table) {
+            let meta = read(&self.transaction, META)?;
+            let mut found = rows.whole(read_number(&meta, &rows::count_key(table.as_str()))?)?;
+            found.retain(|(key, _)| std::ops::RangeBounds::contains(&range, key));
+            return Ok(found);
+        }
+        if table != LocalTable::Meta {
+            return rows.range(range)?.collect();
+        }
+        let shifted = |bound: Bound<Vec<u8>>| bound.map(|key| local_row_key(table, &key));
+        let range = match range {
+            (Bound::Unbounded, end) => (Bound::Included(vec![META_ROW]), shifted(end)),
+            (start, end) => (shifted(start), shifted(end)),
+        };
+        let range = match range {
+            (start, Bound::Unbounded) => (start, Bound::Excluded(vec![META_ROW + 1])),
+            range => range,
+        };
+        let without_mark = |(key, value): LocalRow| (key.into_iter().skip(1).collect(), value);
+        rows.range(range)?.map(|row| row.map(without_mark)).collect()
+    }
+
+    fn ids(
+        &self,
+        range: RangeInclusive<ObjectId>,
+        limit: usize,
+    ) -> Result<Vec<(ObjectId, Kind)>, Fault> {
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let places = read(&self.transaction, WHERE)?;
+        let [start, end] = [range.start(), range.end()].map(|id| id.as_bytes().to_vec());
+        let indexed = places.range(start..=end)?.filter_map(|row| {
+            let place = row.and_then(|(key, value)| {
+                let id = ObjectId::from_slice(&key);
+                let place = id.zip(rows::decode_place(&value));
+                place.ok_or_else(|| places.damaged(&key))
+            });
+            match place {
+                Ok((id, (Some(kind), _))) => Some(Ok((id, kind))),
+                Ok((_, (None, _))) => None,
+                Err(fault) => Some(Err(fault)),
+            }
+        });
+        let mut found = indexed.take(limit).collect::<Result<BTreeMap<_, _>, _>>()?;
+        let pending = self.pending.objects.range(range).take(limit);
+        found.extend(pending.map(|(id, (kind, _))| (*id, *kind)));
+        Ok(found.into_iter().take(limit).collect())
+    }
+}
+
+fn unexpected(number: Number) -> Fault {
+    Fault::Row(format!("the row {} of the table log is not what its index says", number.0))
+}
+
+/// Where a branch points. A row that is not found is believed only with all rows in place.
+pub(super) fn reference<T: ReadableTable<&'static [u8], &'static [u8]>>(
+    refs: &Rows<T>,
+    meta: &Rows<T>,
+    name: &BranchName,
+) -> Result<Option<CommitId>, Fault> {
+    let key = name.as_str().as_bytes();
+    match refs.get(key)? {
+        Some(commit) => {
+            CommitId::from_slice(&commit).map(Some).ok_or_else(|| refs.damaged(key))
+        }
+        None => Ok(references(refs, meta)?.get(name).copied()),
+    }
+}
+
+fn references<T: ReadableTable<&'static [u8], &'static [u8]>>(
+    refs: &Rows<T>,
+    meta: &Rows<T>,
+) -> Result<BTreeMap<BranchName, CommitId>, Fault> {
+    let rows = refs.whole(read_number(meta, &rows::count_key("refs"))?)?;
+    let decode = |(key, value): LocalRow| {
+        rows::decode_ref(&key, &value).ok_or_else(|| refs.damaged(&key))
+    };
+    rows.into_iter().map(decode).collect()
+}
+
+/// A number in `meta` that was written when the file was made.
+pub(super) fn read_number<T: ReadableTable<&'static [u8], &'static [u8]>>(
+    meta: &Rows<T>,
+    key: &[u8],
+) -> Result<u64, Fault> {
+    let value = meta.get(key)?.ok_or_else(|| meta.damaged(key))?;
+    rows::decode_number(&value).ok_or_else(|| meta.damaged(key))
+}
