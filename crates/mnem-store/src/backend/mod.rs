@@ -4,10 +4,15 @@
 //! Objects are immutable and named by their hash, so only branches need a precondition; a
 //! batch with preconditions is what every engine can do, also one beyond this machine.
 
-pub mod cache;
+#[cfg(feature = "test-support")]
+pub mod conformance;
+#[cfg(feature = "test-support")]
+pub mod counting;
 pub mod memory;
 pub mod record;
 pub mod redb;
+#[cfg(feature = "test-support")]
+pub mod storage;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -263,10 +268,9 @@ fn is_empty_range((start, end): &RowRange) -> bool {
     match (start, end) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
         (Bound::Included(start), Bound::Included(end)) => start > end,
-        (
-            Bound::Included(start) | Bound::Excluded(start),
-            Bound::Included(end) | Bound::Excluded(end),
-        ) => start >= end,
+        (Bound::Included(start) | Bound::Excluded(start), Bound::Included(end) | Bound::Excluded(end)) => {
+            start >= end
+        }
     }
 }
 

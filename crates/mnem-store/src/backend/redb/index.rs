@@ -57,9 +57,7 @@ impl Pending {
                 (LogRow::Record { record: owner, changes_follow: true }, None) => {
                     record = Some((pending.end, owner));
                 }
-                (LogRow::Record { record: owner, .. }, None) => {
-                    pending.add_nodes(pending.end, &owner)
-                }
+                (LogRow::Record { record: owner, .. }, None) => pending.add_nodes(pending.end, &owner),
                 // Erasing rewrites the file, and the rewrite moves the mark to its end.
                 _ => return Err(log.damaged(&key)),
             }

@@ -55,12 +55,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            cache_bytes: CACHE_BYTES,
-            index_commits: 256,
-            index_rows: 4_096,
-            index_bytes: 8 << 20,
-        }
+        Self { cache_bytes: CACHE_BYTES, index_commits: 256, index_rows: 4_096, index_bytes: 8 << 20 }
     }
 }
 

@@ -29,10 +29,7 @@ pub(super) struct Moment {
 }
 
 impl RedbView<'_> {
-    fn ask<T>(
-        &self,
-        question: impl FnOnce(&Moment) -> Result<T, Fault>,
-    ) -> Result<T, BackendError> {
+    fn ask<T>(&self, question: impl FnOnce(&Moment) -> Result<T, Fault>) -> Result<T, BackendError> {
         self.backend.run(self.generation, || question(&self.moment))
     }
 }
@@ -187,8 +184,10 @@ impl Moment {
     ) -> Result<Vec<(Number, Record)>, Fault> {
         let before = before.map_or(u64::MAX, |before| before.0);
         let nodes = read(&self.transaction, NODES)?;
-        let indexed =
-            nodes.range(rows::node_key(node, 0)..rows::node_key(node, before))?.rev().map(|row| {
+        let indexed = nodes
+            .range(rows::node_key(node, 0)..rows::node_key(node, before))?
+            .rev()
+            .map(|row| {
                 let (key, _) = row?;
                 rows::node_key_number(&key).ok_or_else(|| nodes.damaged(&key))
             });
@@ -280,7 +279,9 @@ pub(super) fn reference<T: ReadableTable<&'static [u8], &'static [u8]>>(
 ) -> Result<Option<CommitId>, Fault> {
     let key = name.as_str().as_bytes();
     match refs.get(key)? {
-        Some(commit) => CommitId::from_slice(&commit).map(Some).ok_or_else(|| refs.damaged(key)),
+        Some(commit) => {
+            CommitId::from_slice(&commit).map(Some).ok_or_else(|| refs.damaged(key))
+        }
         None => Ok(references(refs, meta)?.get(name).copied()),
     }
 }
@@ -290,8 +291,9 @@ fn references<T: ReadableTable<&'static [u8], &'static [u8]>>(
     meta: &Rows<T>,
 ) -> Result<BTreeMap<BranchName, CommitId>, Fault> {
     let rows = refs.whole(read_number(meta, &rows::count_key("refs"))?)?;
-    let decode =
-        |(key, value): LocalRow| rows::decode_ref(&key, &value).ok_or_else(|| refs.damaged(&key));
+    let decode = |(key, value): LocalRow| {
+        rows::decode_ref(&key, &value).ok_or_else(|| refs.damaged(&key))
+    };
     rows.into_iter().map(decode).collect()
 }
 
