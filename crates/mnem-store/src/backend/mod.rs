@@ -8,6 +8,7 @@
 pub mod conformance;
 #[cfg(feature = "test-support")]
 pub mod counting;
+pub mod cache;
 pub mod memory;
 pub mod record;
 pub mod redb;
