@@ -36,7 +36,7 @@ pub fn merge_bases(
     while fresh > 0 {
         let Some((generation, Reverse(id))) = queue.pop() else { break };
         let mut mark = marks.get(&id).copied().unwrap_or(0);
-        fresh -= usize::from(mark & STALE == 0);
+        fresh = fresh.saturating_sub(usize::from(mark & STALE == 0));
         if mark == OURS | THEIRS {
             bases.push((generation, id));
             mark |= STALE;
@@ -49,7 +49,7 @@ pub fn merge_bases(
                 queue.push((position(objects, *parent)?.generation, Reverse(*parent)));
                 fresh += usize::from(mark & STALE == 0);
             } else if before & STALE == 0 && mark & STALE != 0 {
-                fresh -= 1;
+                fresh = fresh.saturating_sub(1);
             }
         }
     }

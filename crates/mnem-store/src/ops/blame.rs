@@ -1,6 +1,6 @@
 //! blame: which commit set what a node says, and from what.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::{Error, Hint};
@@ -31,7 +31,7 @@ impl Store {
     pub fn blame(&self, id: &NodeId, at: Option<&str>) -> Result<Blame, Error> {
         let start = self.resolve_or_head(at)?;
         let engine = self.engine()?;
-        let walk = Blaming { engine: &engine, id, existed: BTreeMap::new() };
+        let walk = Blaming { engine: &engine, id };
         let found = match engine.version_at(start, id)? {
             Some(version) => walk.writer(start, version),
             None => walk.remover(start),
@@ -57,7 +57,6 @@ impl Engine {
 struct Blaming<'b> {
     engine: &'b Arc<Engine>,
     id: &'b NodeId,
-    existed: BTreeMap<CommitId, bool>,
 }
 
 impl Blaming<'_> {
@@ -85,18 +84,29 @@ impl Blaming<'_> {
 
     /// Absence follows a parent only if the node was removed somewhere in that parent's history;
     /// else the commit at hand removed it, if a parent had it.
-    fn remover(mut self, mut at: CommitId) -> Result<Option<Blame>, Error> {
+    fn remover(&self, mut at: CommitId) -> Result<Option<Blame>, Error> {
+        // Filled at the first merge; on a single line absence has one way to go.
+        let mut existed: Option<BTreeSet<CommitId>> = None;
         'back: loop {
             let commit = self.commit(at)?;
             let mut had = None;
             for parent in &commit.parents {
                 match self.engine.version_at(*parent, self.id)? {
                     Some(version) => had = had.or(Some(version)),
-                    None if self.existed_before(*parent)? => {
+                    None if commit.parents.len() == 1 => {
                         at = *parent;
                         continue 'back;
                     }
-                    None => {}
+                    None => {
+                        let existed = match &mut existed {
+                            Some(existed) => existed,
+                            none => none.insert(self.existed_behind(at)?),
+                        };
+                        if existed.contains(parent) {
+                            at = *parent;
+                            continue 'back;
+                        }
+                    }
                 }
             }
             let Some(version) = had else { return Ok(None) };
@@ -105,18 +115,19 @@ impl Blaming<'_> {
         }
     }
 
-    fn existed_before(&mut self, start: CommitId) -> Result<bool, Error> {
-        if let Some(known) = self.existed.get(&start) {
-            return Ok(*known);
-        }
-        let mut existed = false;
-        for step in Walk::new(&self.engine.objects, [start])? {
-            if self.engine.version_at(step?.0, self.id)?.is_some() {
-                existed = true;
-                break;
+    /// The commits behind a start at which the node is there, or was there before.
+    fn existed_behind(&self, start: CommitId) -> Result<BTreeSet<CommitId>, Error> {
+        let mut commits =
+            Walk::new(&self.engine.objects, [start])?.collect::<Result<Vec<_>, _>>()?;
+        let mut existed = BTreeSet::new();
+        // Parents first.
+        while let Some((id, commit)) = commits.pop() {
+            if commit.parents.iter().any(|parent| existed.contains(parent))
+                || self.engine.version_at(id, self.id)?.is_some()
+            {
+                existed.insert(id);
             }
         }
-        self.existed.insert(start, existed);
         Ok(existed)
     }
 }

@@ -15,16 +15,19 @@ impl Store {
     pub fn checkout(&self, target: &str, discard: bool) -> Result<Head, Error> {
         self.refuse_bound("checkout")?;
         let engine = self.engine()?;
-        let view = engine.objects.view()?;
-        let branch = BranchName::from_stored(target);
-        let unborn = Head::Attached(branch.clone());
-        let head = if view.reference(&branch)?.is_some() || engine.head()? == unborn {
-            unborn
-        } else {
-            Head::Detached(self.resolve(target)?)
-        };
-        drop(view);
-        engine.writer.run(|| self.move_head(&engine, head, discard))
+        engine.writer.run(|| {
+            let here = engine.head()?;
+            let branch = BranchName::from_stored(target);
+            let attached = Head::Attached(branch.clone());
+            let head = if target == "HEAD" || here == attached {
+                here
+            } else if engine.tip(&branch)?.is_some() {
+                attached
+            } else {
+                Head::Detached(self.resolve(target)?)
+            };
+            self.move_head(&engine, head, discard, Batch::default())
+        })
     }
 
     /// Makes a branch at a revision, or where HEAD is, and moves HEAD to it. On an unborn branch
@@ -44,28 +47,35 @@ impl Store {
             None => self.tip_of(&engine)?,
         };
         engine.writer.run(|| {
-            if !discard {
-                self.refuse_staged(&engine, "check out another branch", Hint::CommitOrDiscard)?;
-            }
-            if let Some(start) = start {
-                engine.add_branch(name, start, author)?;
-            }
-            self.move_head(&engine, Head::Attached(name.clone()), discard)
+            let batch = match start {
+                Some(start) => engine.new_branch(name, start, author)?,
+                None => {
+                    engine.refuse_branch(name)?;
+                    Batch::default()
+                }
+            };
+            self.move_head(&engine, Head::Attached(name.clone()), discard, batch)
         })
     }
 
-    fn move_head(&self, engine: &Engine, head: Head, discard: bool) -> Result<Head, Error> {
-        if engine.head()? == head {
+    /// Publishes a batch, the dropped drafts in it, and moves HEAD last: whatever fails before
+    /// that leaves everything as it was.
+    fn move_head(
+        &self,
+        engine: &Engine,
+        head: Head,
+        discard: bool,
+        mut batch: Batch,
+    ) -> Result<Head, Error> {
+        if engine.head()? == head && batch.is_empty() {
             return Ok(head);
         }
         if discard {
-            let staged = engine.staged()?;
-            let mut batch = Batch::default();
-            staging::clear(&mut batch, staged.ids());
-            engine.publish(&batch)?;
+            staging::clear(&mut batch, engine.staged()?.ids());
         } else {
             self.refuse_staged(engine, "check out another branch", Hint::CommitOrDiscard)?;
         }
+        engine.publish(&batch)?;
         engine.set_head(&head)?;
         Ok(head)
     }

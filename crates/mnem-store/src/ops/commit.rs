@@ -6,6 +6,7 @@ use crate::error::{Error, Hint};
 use crate::id::CommitId;
 use crate::state::EntryEdits;
 use crate::store::Store;
+use crate::store::local;
 use crate::store::snapshot::Snapshot;
 use crate::store::staging;
 use crate::store::writer::Signed;
@@ -29,9 +30,12 @@ impl Store {
         let engine = self.engine()?;
         engine.writer.run(|| {
             let branch = self.branch_to_write(&engine, "commit")?;
-            let tip = engine.objects.view()?.reference(&branch)?;
+            let tip = engine.tip(&branch)?;
             let staged = engine.staged()?;
             let snapshot = Snapshot::new(&engine, tip)?;
+            if let Some(base) = meta.base {
+                engine.refuse_stale(&snapshot, base, staged.ids().into_iter())?;
+            }
             let mut edits = EntryEdits::new();
             for (id, new) in staged.edits() {
                 let old = snapshot.version(&id)?;
@@ -41,6 +45,7 @@ impl Store {
             }
             let mut batch = Batch::default();
             staging::clear(&mut batch, staged.ids());
+            local::add(&mut batch, &meta.local);
             if edits.is_empty() && !meta.allow_empty {
                 let commit = tip.ok_or_else(|| {
                     Error::invalid(format!(

@@ -95,7 +95,7 @@ impl Store {
         let state = |target| match target {
             DiffTarget::Nothing => Ok(None),
             DiffTarget::Commit(commit) => {
-                engine.objects.commit(commit).map(|commit| Some(commit.state))
+                engine.known_commit(commit).map(|commit| Some(commit.state))
             }
             DiffTarget::Working => Ok(Snapshot::new(&engine, head)?.state()),
         };

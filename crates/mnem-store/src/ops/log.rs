@@ -25,7 +25,10 @@ impl Store {
     pub fn log(&self, options: &LogOptions) -> Result<Vec<(CommitId, Arc<Commit>)>, Error> {
         let engine = self.engine()?;
         let start = match options.start {
-            Some(start) => Some(start),
+            Some(start) => {
+                engine.known_commit(start)?;
+                Some(start)
+            }
             None => self.tip_of(&engine)?,
         };
         let limit = options.limit.unwrap_or(usize::MAX);

@@ -1,7 +1,7 @@
 //! merge: join another line of memory into this one, node by node; what both changed apart is
 //! a conflict, and nothing is written until each has an answer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -153,35 +153,25 @@ impl Store {
     ) -> Result<MergeOutcome, Error> {
         let engine = self.engine()?;
         let their_commit = self.resolve(theirs)?;
-        let mut retried = false;
+        let branch = self.branch_to_write(&engine, "merge")?;
+        let mut merging = Merging {
+            store: self,
+            engine: &engine,
+            branch: &branch,
+            theirs,
+            resolver,
+            options,
+            seen: None,
+        };
         loop {
-            let branch = self.branch_to_write(&engine, "merge")?;
             self.refuse_staged(&engine, "merge", Hint::CommitStaged)?;
-            let (_, tip) = engine.starting_point(&branch)?;
-            let attempt = Merging {
-                store: self,
-                engine: &engine,
-                branch: &branch,
-                theirs,
-                resolver,
-                options,
-                retried,
-            };
+            let (_, tip) = self.starting_point(&engine, &branch)?;
             // Everything but the publish is done without the writer's turn: a resolver may take
             // long. A branch that moved meanwhile is merged anew.
-            let planned = match tip {
-                None => attempt.fast_forward(None, their_commit),
-                Some(ours) if is_ancestor(&engine.objects, their_commit, ours)? => {
-                    return Ok(MergeOutcome::UpToDate);
-                }
-                Some(ours) if is_ancestor(&engine.objects, ours, their_commit)? => {
-                    attempt.fast_forward(Some(ours), their_commit)
-                }
-                Some(ours) => attempt.join(ours, their_commit)?,
-            };
+            let planned = merging.plan(tip, their_commit)?;
             let (batch, outcome) = match planned {
                 Planned::Write(batch, outcome) => (batch, outcome),
-                Planned::Conflicts(conflicts) => return Ok(MergeOutcome::Conflicts(conflicts)),
+                Planned::Nothing(outcome) => return Ok(outcome),
             };
             let published = engine.writer.run(|| {
                 self.refuse_staged(&engine, "merge", Hint::CommitStaged)?;
@@ -190,11 +180,7 @@ impl Store {
             match published {
                 Ok(()) => return Ok(outcome),
                 Err(error)
-                    if error.kind() == ErrorKind::Conflict
-                        && engine.objects.view()?.reference(&branch)? != tip =>
-                {
-                    retried = true;
-                }
+                    if error.kind() == ErrorKind::Conflict && engine.tip(&branch)? != tip => {}
                 Err(error) => return Err(error),
             }
         }
@@ -208,15 +194,34 @@ struct Merging<'m> {
     theirs: &'m str,
     resolver: &'m dyn Resolver,
     options: &'m MergeOptions,
-    retried: bool,
+    /// What the conflicts were that the caller's resolutions answer, once the first attempt
+    /// has looked.
+    seen: Option<BTreeMap<NodeId, [Option<NodeVersionId>; 3]>>,
 }
 
 enum Planned {
     Write(Batch, MergeOutcome),
-    Conflicts(Vec<Conflict>),
+    Nothing(MergeOutcome),
 }
 
 impl Merging<'_> {
+    fn plan(&mut self, tip: Option<CommitId>, theirs: CommitId) -> Result<Planned, Error> {
+        let objects = &self.engine.objects;
+        let planned = match tip {
+            None => self.fast_forward(None, theirs),
+            Some(ours) if is_ancestor(objects, theirs, ours)? => {
+                Planned::Nothing(MergeOutcome::UpToDate)
+            }
+            Some(ours) if is_ancestor(objects, ours, theirs)? => {
+                self.fast_forward(Some(ours), theirs)
+            }
+            Some(ours) => return self.join(ours, theirs),
+        };
+        // No conflict: at first every resolution is a stray one; on a retry none is needed.
+        self.is_answered(&[])?;
+        Ok(planned)
+    }
+
     fn fast_forward(&self, tip: Option<CommitId>, theirs: CommitId) -> Planned {
         let mut batch = Batch::default();
         let record = self.engine.moved(
@@ -231,7 +236,7 @@ impl Merging<'_> {
         Planned::Write(batch, MergeOutcome::FastForwarded(theirs))
     }
 
-    fn join(&self, ours: CommitId, theirs: CommitId) -> Result<Planned, Error> {
+    fn join(&mut self, ours: CommitId, theirs: CommitId) -> Result<Planned, Error> {
         let objects = &self.engine.objects;
         let base = match merge_bases(objects, ours, theirs)?.as_slice() {
             [base] => *base,
@@ -259,7 +264,7 @@ impl Merging<'_> {
         let mut batch = Batch::default();
         let unresolved = self.settle(conflicts, &mut edits, &mut batch)?;
         if !unresolved.is_empty() {
-            return Ok(Planned::Conflicts(unresolved));
+            return Ok(Planned::Nothing(MergeOutcome::Conflicts(unresolved)));
         }
         let message = match &self.options.message {
             Some(message) => message.clone(),
@@ -324,22 +329,13 @@ impl Merging<'_> {
 
     /// Answers conflicts: by the caller's resolution, then the resolver, then the strategy.
     fn settle(
-        &self,
+        &mut self,
         conflicts: Vec<Conflict>,
         edits: &mut EntryEdits,
         batch: &mut Batch,
     ) -> Result<Vec<Conflict>, Error> {
-        let known: BTreeSet<_> = conflicts.iter().map(|conflict| &conflict.id).collect();
-        let stray = self.options.resolutions.keys().find(|id| !known.contains(id));
-        if let Some(stray) = stray {
-            // On a retry the conflicts may be others than the caller saw: show them instead.
-            if self.retried {
-                return Ok(conflicts);
-            }
-            return Err(Error::invalid(format!(
-                "resolution given for {stray:?}, which is not a conflict"
-            ))
-            .hint(Hint::ConflictsOnly));
+        if !self.is_answered(&conflicts)? {
+            return Ok(conflicts);
         }
         let mut unresolved = Vec::new();
         for conflict in conflicts {
@@ -361,6 +357,28 @@ impl Merging<'_> {
             edits.insert(conflict.id, value);
         }
         Ok(unresolved)
+    }
+
+    /// Whether the caller's resolutions answer these conflicts. At first each must name one; on
+    /// a retry, what it answers must be what it answered then.
+    fn is_answered(&mut self, conflicts: &[Conflict]) -> Result<bool, Error> {
+        let wanted = &self.options.resolutions;
+        let answered: BTreeMap<_, _> = conflicts
+            .iter()
+            .filter(|conflict| wanted.contains_key(&conflict.id))
+            .map(|conflict| (conflict.id.clone(), conflict.versions))
+            .collect();
+        if let Some(seen) = &self.seen {
+            return Ok(*seen == answered);
+        }
+        if let Some(stray) = wanted.keys().find(|id| !answered.contains_key(*id)) {
+            return Err(Error::invalid(format!(
+                "resolution given for {stray:?}, which is not a conflict"
+            ))
+            .hint(Hint::ConflictsOnly));
+        }
+        self.seen = Some(answered);
+        Ok(true)
     }
 
     fn apply(

@@ -8,16 +8,15 @@ use crate::store::snapshot::Snapshot;
 use crate::store::staging;
 
 impl Store {
-    /// Stages the removal of a node. One that is staged and not in HEAD is unstaged instead.
+    /// Stages the removal of a node. One that is staged and not in HEAD is unstaged instead; one
+    /// whose removal is staged already stays so.
     pub fn remove(&self, id: &NodeId) -> Result<(), Error> {
         self.refuse_bound("remove")?;
         let engine = self.engine()?;
         engine.writer.run(|| {
             let staged = engine.staged()?;
             let committed = Snapshot::new(&engine, self.tip_of(&engine)?)?.version(id)?.is_some();
-            let visible =
-                staged.nodes.contains_key(id) || committed && !staged.deletions.contains(id);
-            if !visible {
+            if !committed && !staged.nodes.contains_key(id) {
                 return Err(
                     Error::invalid(format!("no node {id:?} in memory")).hint(Hint::ListNodes)
                 );

@@ -24,14 +24,14 @@ impl Store {
         Snapshot::new(&self.engine()?, Some(commit))
     }
 
-    /// A commit.
+    /// A commit; `NotFound` when there is none with this id.
     pub fn commit_object(&self, id: CommitId) -> Result<Arc<Commit>, Error> {
-        self.engine()?.objects.commit(id)
+        self.engine()?.known_commit(id)
     }
 
     /// The nodes a commit changed against its first parent, and how.
     pub fn changed_by(&self, commit: CommitId) -> Result<BTreeMap<NodeId, ChangeKind>, Error> {
-        let parent = self.engine()?.objects.commit(commit)?.parents.first().copied();
+        let parent = self.engine()?.known_commit(commit)?.parents.first().copied();
         let from = parent.map_or(DiffTarget::Nothing, DiffTarget::Commit);
         let changes = self.diff_versions(from, DiffTarget::Commit(commit))?;
         Ok(changes.into_iter().map(|(id, change)| (id, change.kind())).collect())

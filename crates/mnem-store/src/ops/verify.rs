@@ -1,11 +1,10 @@
 //! verify: hash everything again and check every rule that a read checks only in part.
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 
 use crate::error::{Error, ErrorKind};
-use crate::id::{NodeVersionId, ObjectId, StateId};
-use crate::object::{Kind, Object};
+use crate::id::{NodeId, ObjectId};
+use crate::object::{Object, StateNode};
 use crate::state;
 use crate::store::Store;
 use crate::store::engine::Engine;
@@ -29,88 +28,72 @@ pub struct Verified {
 }
 
 impl Store {
-    /// Reads every object, hashes it, decodes it strictly, checks the tree of every commit and
-    /// that whatever is referred to is there. What is wrong is listed; reading goes on.
+    /// Reads every object once: hashes it, decodes it strictly, and checks what it refers to, so
+    /// that every tree is found whole without being walked. What is wrong is listed; reading
+    /// goes on.
     ///
     /// `progress` is called with the number of objects read so far.
     pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<Verified, Error> {
         let engine = self.engine()?;
         let mut verified = Verified::default();
-        let mut roots = BTreeSet::new();
-        let mut versions = BTreeSet::new();
-        let mut parents = BTreeSet::new();
+        let mut problems = Problems::default();
         let mut read = 0;
-        let mut from = Some(ObjectId::from_bytes([0; 32]));
+        let mut from = Some(*ObjectId::all().start());
         while let Some(start) = from {
-            let range: RangeInclusive<ObjectId> = start..=*ObjectId::all().end();
-            let ids = engine.objects.view()?.ids(range, PAGE)?;
+            let ids = engine.objects.view()?.ids(start..=*ObjectId::all().end(), PAGE)?;
             from = ids.last().and_then(|(id, _)| successor(*id)).filter(|_| ids.len() == PAGE);
             for (id, kind) in ids {
-                match engine.objects.encoded(id) {
-                    Ok(Some((_, object))) if object.kind() == kind => match object {
-                        Object::Node(node) => {
-                            verified.nodes += 1;
-                            versions.extend(node.derived_from.iter().map(|parent| parent.object));
+                if let Some(object) = problems.found(engine.objects.encoded(id))? {
+                    match object {
+                        Some((_, object)) if object.kind() == kind => {
+                            verified.count(&object);
+                            engine.check_references(&object, &mut problems)?;
                         }
-                        Object::State(_) => verified.states += 1,
-                        Object::Commit(commit) => {
-                            verified.commits += 1;
-                            roots.insert(commit.state);
-                            parents.extend(commit.parents);
-                        }
-                    },
-                    Ok(Some((_, object))) => verified.problems.push(format!(
-                        "the object {id} is a {}, but filed as a {}",
-                        object.kind().as_str(),
-                        kind.as_str()
-                    )),
-                    Ok(None) => {
-                        verified.problems.push(format!("the object {id} is listed but missing"));
+                        Some((_, object)) => problems.add(format!(
+                            "the object {id} is a {}, but filed as a {}",
+                            object.kind().as_str(),
+                            kind.as_str()
+                        )),
+                        None => problems.add(format!("the object {id} is listed but missing")),
                     }
-                    Err(error) => verified.problem(error)?,
                 }
                 read += 1;
                 progress(read);
             }
         }
-        engine.verify_references(&mut verified, &roots, &versions)?;
-        for commit in parents {
-            verified.check(engine.objects.commit(commit).map(drop))?;
-        }
         for commit in engine.objects.view()?.references()?.into_values() {
             verified.branches += 1;
-            verified.check(engine.objects.commit(commit).map(drop))?;
+            problems.found(engine.objects.commit(commit))?;
         }
+        verified.problems = problems.0.into_iter().collect();
         Ok(verified)
     }
 }
 
 impl Engine {
-    fn verify_references(
-        &self,
-        verified: &mut Verified,
-        roots: &BTreeSet<StateId>,
-        versions: &BTreeSet<NodeVersionId>,
-    ) -> Result<(), Error> {
-        let kind = |id: ObjectId| -> Result<Option<Kind>, Error> {
-            Ok(self.objects.view()?.ids(id..=id, 1)?.first().map(|(_, kind)| *kind))
-        };
-        for root in roots {
-            verified.check(state::verify(&self.objects, *root))?;
-            // Entries of a tree that differ from no other were checked with the other.
-            for entry in state::entries(&self.objects, *root, "", None) {
-                match entry {
-                    Ok((id, version)) => verified.check(self.node_at(&id, version).map(drop))?,
-                    Err(error) => {
-                        verified.problem(error)?;
-                        break;
-                    }
+    /// Checks what one object says of others. Lineage is not looked at: nothing depends on it.
+    fn check_references(&self, object: &Object, problems: &mut Problems) -> Result<(), Error> {
+        match object {
+            Object::Node(_) => {}
+            Object::State(StateNode::Leaf(leaf)) => {
+                for (id, version) in &leaf.nodes {
+                    problems.found(self.node_at(id, *version))?;
                 }
             }
-        }
-        for version in versions {
-            if kind((*version).into())? != Some(Kind::Node) {
-                verified.problems.push(format!("the memory node {version} is missing"));
+            Object::State(StateNode::Branch(branch)) => {
+                // The decoder has checked that the prefix is an id where it stands for one.
+                if let (Some(version), Ok(id)) = (branch.here, str::from_utf8(&branch.prefix)) {
+                    problems.found(self.node_at(&NodeId::from_stored(id), version))?;
+                }
+                for checked in state::check_children(&self.objects, branch) {
+                    problems.found(checked)?;
+                }
+            }
+            Object::Commit(commit) => {
+                problems.found(state::count(&self.objects, commit.state))?;
+                for parent in &commit.parents {
+                    problems.found(self.objects.commit(*parent))?;
+                }
             }
         }
         Ok(())
@@ -118,20 +101,35 @@ impl Engine {
 }
 
 impl Verified {
-    fn check(&mut self, checked: Result<(), Error>) -> Result<(), Error> {
-        checked.or_else(|error| self.problem(error))
+    fn count(&mut self, object: &Object) {
+        match object {
+            Object::Node(_) => self.nodes += 1,
+            Object::State(_) => self.states += 1,
+            Object::Commit(_) => self.commits += 1,
+        }
+    }
+}
+
+/// What is wrong, each sentence once, in order.
+#[derive(Default)]
+struct Problems(BTreeSet<String>);
+
+impl Problems {
+    fn add(&mut self, problem: String) {
+        self.0.insert(problem);
     }
 
-    /// Damage is listed; anything else ends the verification.
-    fn problem(&mut self, error: Error) -> Result<(), Error> {
-        if error.kind() != ErrorKind::CorruptStore {
-            return Err(error);
+    /// What was found, or none where it is damaged, which is listed. Any other error ends the
+    /// verification.
+    fn found<T>(&mut self, found: Result<T, Error>) -> Result<Option<T>, Error> {
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.kind() == ErrorKind::CorruptStore => {
+                self.add(error.to_string());
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
-        let problem = error.to_string();
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
-        }
-        Ok(())
     }
 }
 

@@ -76,7 +76,7 @@ impl Store {
         let engine = self.engine()?;
         engine.writer.run(|| {
             let branch = self.branch_to_write(&engine, "write")?;
-            let (start, _) = engine.starting_point(&branch)?;
+            let (start, _) = self.starting_point(&engine, &branch)?;
             match change(&Snapshot::new(&engine, start)?)? {
                 Some(changes) => self.land(&engine, engine.prepare_all(changes)?, meta).map(Some),
                 None => Ok(start),
@@ -91,7 +91,7 @@ impl Store {
         meta: &Meta,
     ) -> Result<CommitId, Error> {
         let branch = self.branch_to_write(engine, "write")?;
-        let (start, tip) = engine.starting_point(&branch)?;
+        let (start, tip) = self.starting_point(engine, &branch)?;
         let snapshot = Snapshot::new(engine, start)?;
         if let Some(base) = meta.base {
             engine.refuse_stale(&snapshot, base, changes.keys())?;
@@ -133,10 +133,50 @@ impl Store {
             time: meta.time.unwrap_or_else(|| engine.environment.clock.now()),
             operation: Operation::WRITE,
         };
-        let parents = engine.parents(&mut batch, &branch, start, &signed)?;
+        let parents = match start {
+            Some(start) => vec![start],
+            None => self.shared_root(engine, &mut batch, &branch, &signed)?,
+        };
         let commit = engine.add_commit(&mut batch, &branch, tip, &parents, &edits, &signed)?;
         engine.publish(&batch)?;
         Ok(commit)
+    }
+
+    /// The commit that a write to a branch builds on, and the branch's own tip. They differ on
+    /// a handle that is bound to a missing branch: that forks from the default branch.
+    pub(crate) fn starting_point(
+        &self,
+        engine: &Engine,
+        branch: &BranchName,
+    ) -> Result<(Option<CommitId>, Option<CommitId>), Error> {
+        match engine.tip(branch)? {
+            None if self.bound().is_some() => {
+                Ok((engine.tip(&engine.config.default_branch)?, None))
+            }
+            tip => Ok((tip, tip)),
+        }
+    }
+
+    /// The parents of the first commit of a store. A handle that is bound to another branch
+    /// than the default one makes an empty root there to fork from, so that agents share a base.
+    fn shared_root(
+        &self,
+        engine: &Engine,
+        batch: &mut Batch,
+        branch: &BranchName,
+        signed: &Signed<'_>,
+    ) -> Result<Vec<CommitId>, Error> {
+        let default = &engine.config.default_branch;
+        if self.bound().is_none() || branch == default {
+            return Ok(Vec::new());
+        }
+        let signed = Signed { message: ROOT_MESSAGE, ..signed.clone() };
+        let mut root = Batch::default();
+        let id = engine.add_commit(&mut root, default, None, &[], &EntryEdits::new(), &signed)?;
+        // Its record must come right after it, and it must be there before its child.
+        batch.entries.splice(0..0, root.entries);
+        batch.refs.extend(root.refs);
+        Ok(vec![id])
     }
 }
 
@@ -152,48 +192,14 @@ impl Engine {
         changes.into_iter().map(prepare).collect()
     }
 
-    /// The commit that a write to a branch builds on, and the branch's own tip. They differ
-    /// where the branch does not exist yet: then it forks from the default branch.
-    pub(crate) fn starting_point(
-        &self,
-        branch: &BranchName,
-    ) -> Result<(Option<CommitId>, Option<CommitId>), Error> {
-        let view = self.objects.view()?;
-        let tip = view.reference(branch)?;
-        match tip {
-            Some(_) => Ok((tip, tip)),
-            None => Ok((view.reference(&self.config.default_branch)?, None)),
-        }
-    }
-
-    /// The parents of a first commit. Where a branch is written before the default branch has a
-    /// commit, an empty root is made there to fork from, so that agents share a base.
-    fn parents(
-        &self,
-        batch: &mut Batch,
-        branch: &BranchName,
-        start: Option<CommitId>,
-        signed: &Signed<'_>,
-    ) -> Result<Vec<CommitId>, Error> {
-        let default = &self.config.default_branch;
-        if start.is_some() || branch == default {
-            return Ok(start.into_iter().collect());
-        }
-        let signed = Signed { message: ROOT_MESSAGE, ..signed.clone() };
-        let mut root = Batch::default();
-        let id = self.add_commit(&mut root, default, None, &[], &EntryEdits::new(), &signed)?;
-        batch.entries.splice(0..0, root.entries);
-        batch.refs.extend(root.refs);
-        Ok(vec![id])
-    }
-
     /// Refuses when the tip no longer says what `base` said of a node that is to be changed.
-    fn refuse_stale<'c>(
+    pub(crate) fn refuse_stale<'c>(
         &self,
         tip: &Snapshot,
         base: CommitId,
         ids: impl Iterator<Item = &'c NodeId>,
     ) -> Result<(), Error> {
+        self.known_commit(base)?;
         let base_snapshot = Snapshot::new(&tip.engine, Some(base))?;
         for id in ids {
             let (then, now): (Option<NodeVersionId>, _) =

@@ -27,7 +27,7 @@ pub use cursor::{Cursor, entries, verify};
 pub use diff::{Diff, EntryChange, diff};
 pub use edit::{Edited, EntryEdits, canonical_root, edit};
 pub use merge::{Merge, Merged, Same, merge};
-pub use node::{count, get};
+pub use node::{check_children, count, get};
 
 /// Where tree nodes are read from: verified and decoded, usually cached.
 pub trait Nodes {

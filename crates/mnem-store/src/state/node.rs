@@ -25,6 +25,16 @@ pub fn get(nodes: &dyn Nodes, root: StateId, id: &NodeId) -> Result<Option<NodeV
     }
 }
 
+/// Checks each child of a branch against what the branch says of it. A tree of whose branches
+/// this finds nothing wrong is canonical.
+pub fn check_children(
+    nodes: &dyn Nodes,
+    branch: &Branch,
+) -> impl Iterator<Item = Result<(), Error>> {
+    let children = branch.children.iter();
+    children.map(|(byte, child)| Subtree::below(branch, *byte, child).read(nodes).map(drop))
+}
+
 /// How many entries a state has.
 pub fn count(nodes: &dyn Nodes, root: StateId) -> Result<u64, Error> {
     let count = nodes.state_node(root)?.count();

@@ -33,7 +33,7 @@ impl Store {
                 .hint(Hint::FirstCommit)
             })?,
         };
-        engine.writer.run(|| engine.add_branch(name, start, author))?;
+        engine.writer.run(|| engine.publish(&engine.new_branch(name, start, author)?))?;
         Ok(start)
     }
 
@@ -69,35 +69,46 @@ impl Store {
     /// first write makes both.
     pub fn on(&self, name: &BranchName, author: &str) -> Result<Self, Error> {
         let engine = self.engine()?;
-        engine.writer.run(|| {
-            let view = engine.objects.view()?;
-            if view.reference(name)?.is_some() {
-                return Ok(());
-            }
+        let exists = |engine: &Engine| Ok::<_, Error>(engine.tip(name)?.is_some());
+        if !exists(&engine)? {
             BranchName::new(name.as_str())?;
-            match view.reference(&engine.config.default_branch)? {
-                Some(tip) => engine.add_branch(name, tip, author),
+            engine.writer.run(|| match engine.tip(&engine.config.default_branch)? {
+                // Another may have made it while this waited for its turn.
+                Some(_) if exists(&engine)? => Ok(()),
+                Some(tip) => engine.publish(&engine.new_branch(name, tip, author)?),
                 None => Ok(()),
-            }
-        })?;
+            })?;
+        }
         Ok(Self::of(engine, Some(name.clone())))
     }
 }
 
 impl Engine {
-    pub(crate) fn add_branch(
+    /// The commit a branch points at.
+    pub(crate) fn tip(&self, name: &BranchName) -> Result<Option<CommitId>, Error> {
+        Ok(self.objects.view()?.reference(name)?)
+    }
+
+    /// What makes a branch, which must not exist.
+    pub(crate) fn new_branch(
         &self,
         name: &BranchName,
         start: CommitId,
         author: &str,
-    ) -> Result<(), Error> {
-        if self.objects.view()?.reference(name)?.is_some() {
-            return Err(Error::invalid(format!("the branch {name} already exists"))
-                .hint(Hint::ListBranches));
-        }
+    ) -> Result<Batch, Error> {
+        self.refuse_branch(name)?;
         let mut batch = Batch::default();
         batch.record(self.moved(name, None, Some(start), Operation::BRANCH, author));
         batch.reference(name.clone(), Expected::Absent, Some(start));
-        self.publish(&batch)
+        Ok(batch)
+    }
+
+    /// Refuses the name of a branch that exists.
+    pub(crate) fn refuse_branch(&self, name: &BranchName) -> Result<(), Error> {
+        match self.tip(name)? {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(format!("the branch {name} already exists"))
+                .hint(Hint::ListBranches)),
+        }
     }
 }

@@ -81,6 +81,9 @@ impl Config {
             None => return Err(corrupt("has no hash_algo".into())),
         }
         let default_branch = find("default_branch").unwrap_or(DEFAULT_BRANCH);
+        if default_branch.is_empty() {
+            return Err(corrupt("has an empty default_branch".into()));
+        }
         let salted = match find("salted") {
             None | Some("false") => false,
             Some("true") => true,

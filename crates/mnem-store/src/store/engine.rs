@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::config::Config;
 use super::environment::Environment;
@@ -10,10 +10,15 @@ use super::files;
 use super::head::Head;
 use super::writer::Writer;
 use crate::backend::cache::Objects;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Hint};
+use crate::id::{BranchName, CommitId};
+use crate::object::Commit;
 
 /// The directory of a store, beside the memory's owner.
 pub const STORE_DIRECTORY: &str = ".mnem";
+
+/// The file that tells one store from another; later, what a process holds while it writes.
+pub(crate) const LOCK_FILE: &str = "lock";
 
 /// What every handle of one store shares.
 #[derive(Debug)]
@@ -33,7 +38,7 @@ pub(crate) enum Place {
         /// The directory that contains `.mnem/`.
         root: PathBuf,
         /// Kept open: see [`super::registry`].
-        _lock: fs::File,
+        lock: fs::File,
     },
     /// Nowhere: gone with the engine.
     Memory {
@@ -49,22 +54,57 @@ impl Engine {
                 let path = head_path(root);
                 let text = fs::read(&path).map_err(|error| match error.kind() {
                     std::io::ErrorKind::NotFound if !root.join(STORE_DIRECTORY).exists() => {
-                        Error::new(
-                            ErrorKind::NoStore,
-                            format!("the store at {} is gone", root.display()),
-                        )
+                        gone(root)
                     }
                     std::io::ErrorKind::NotFound => {
                         Error::corrupt(format!("{} is missing", path.display()))
                     }
                     _ => Error::io(format!("cannot read {}", path.display()), error),
                 })?;
-                Head::parse(&String::from_utf8_lossy(&text))
+                let head = String::from_utf8(text)
+                    .map_err(|_| Error::corrupt("HEAD is not UTF-8"))
+                    .and_then(|text| Head::parse(&text))?;
+                self.check_head(&head)?;
+                Ok(head)
             }
             Place::Memory { head } => {
                 Ok(head.lock().unwrap_or_else(PoisonError::into_inner).clone())
             }
         }
+    }
+
+    /// A branch that does not exist yet must be one that can be made.
+    fn check_head(&self, head: &Head) -> Result<(), Error> {
+        if let Head::Attached(branch) = head
+            && BranchName::new(branch.as_str()).is_err()
+            && self.tip(branch)?.is_none()
+        {
+            return Err(Error::corrupt(format!("HEAD names the branch {branch:?}")));
+        }
+        Ok(())
+    }
+
+    /// Refuses when the store is no longer at its path: deleted, or another in its place.
+    pub(crate) fn check_place(&self) -> Result<(), Error> {
+        let Place::Disk { root, lock } = &self.place else { return Ok(()) };
+        let path = root.join(STORE_DIRECTORY).join(LOCK_FILE);
+        let read = |error| Error::io(format!("cannot read {}", path.display()), error);
+        let there = match fs::File::open(&path) {
+            Ok(file) => files::identity(&file, &path).map_err(read)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(gone(root));
+            }
+            Err(error) => return Err(read(error)),
+        };
+        let ours = files::identity(lock, &path).map_err(read)?;
+        if there == ours { Ok(()) } else { Err(gone(root)) }
+    }
+
+    /// A commit that a caller named by its id.
+    pub(crate) fn known_commit(&self, id: CommitId) -> Result<Arc<Commit>, Error> {
+        self.objects
+            .find_commit(id)?
+            .ok_or_else(|| Error::not_found(format!("there is no commit {id}")).hint(Hint::ListLog))
     }
 
     pub(crate) fn set_head(&self, new: &Head) -> Result<(), Error> {
@@ -79,6 +119,10 @@ impl Engine {
             }
         }
     }
+}
+
+fn gone(root: &Path) -> Error {
+    Error::new(ErrorKind::NoStore, format!("the store at {} is gone", root.display()))
 }
 
 fn head_path(root: &Path) -> PathBuf {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Store;
 use super::config::{self, Config};
-use super::engine::{Engine, Place, STORE_DIRECTORY};
+use super::engine::{Engine, LOCK_FILE, Place, STORE_DIRECTORY};
 use super::environment::Environment;
 use super::files;
 use super::format::FormatVersion;
@@ -28,7 +28,6 @@ const ENGINE_FORMAT: u32 = 3;
 /// The data file of a new store.
 const DATA_FILE: &str = "store.redb";
 const CONFIG_FILE: &str = "config";
-const LOCK_FILE: &str = "lock";
 const WANT_FILE: &str = "want";
 const HEAD_FILE: &str = "HEAD";
 
@@ -68,15 +67,17 @@ impl Store {
             |error| Error::io(format!("cannot make a store in {}", directory.display()), error);
         let root = std::path::absolute(directory).map_err(place)?;
         if let Some(found) = nearest(&root) {
-            let message =
-                format!("a store already exists at {}", found.join(STORE_DIRECTORY).display());
-            return Err(Error::new(ErrorKind::StoreExists, message).hint(Hint::OtherStore));
+            return Err(exists(&found));
         }
         fs::create_dir_all(&root).map_err(place)?;
         let unique = u64::from_be_bytes(environment.random()?);
         let beside = root.join(format!("{STORE_DIRECTORY}.new-{unique:016x}"));
         let built = build(&beside, options, &environment)
-            .and_then(|()| fs::rename(&beside, root.join(STORE_DIRECTORY)).map_err(place))
+            .and_then(|()| match fs::rename(&beside, root.join(STORE_DIRECTORY)) {
+                // Another made one meanwhile.
+                Err(_) if nearest(&root).is_some() => Err(exists(&root)),
+                renamed => renamed.map_err(place),
+            })
             .and_then(|()| files::sync_directory(&root).map_err(place));
         if let Err(error) = built {
             let _ = fs::remove_dir_all(&beside); // the first error is the one to tell
@@ -178,7 +179,7 @@ impl Store {
             }
             match RedbBackend::open(&data, Settings::default()) {
                 Ok(backend) => {
-                    let place = Place::Disk { root, _lock: lock };
+                    let place = Place::Disk { root, lock };
                     let store = Self::over(Arc::new(backend), place, config, environment);
                     registry.enter(identity, &store.engine()?);
                     return Ok(store);
@@ -237,6 +238,21 @@ fn build(directory: &Path, options: &InitOptions, environment: &Environment) -> 
         files::write_synced(&directory.join(name), text.as_bytes()).map_err(failed)?;
     }
     files::sync_directory(directory).map_err(failed)
+}
+
+/// Why no store is made where something is.
+fn exists(found: &Path) -> Error {
+    let directory = found.join(STORE_DIRECTORY);
+    match read_config(&directory) {
+        // Made by another program: the sentence says so.
+        Err(error) if error.kind() == ErrorKind::NoStore => {
+            Error::new(ErrorKind::StoreExists, error.to_string())
+        }
+        _ => {
+            let message = format!("a store already exists at {}", directory.display());
+            Error::new(ErrorKind::StoreExists, message).hint(Hint::OtherStore)
+        }
+    }
 }
 
 /// The nearest directory, here or above, that contains a `.mnem/`.

@@ -37,16 +37,19 @@ impl Store {
             self.start_of(&engine, start, revision)?
         };
         while !steps.is_empty() {
-            let digits = steps.chars().skip(1).take_while(char::is_ascii_digit).count();
-            let (step, rest) = steps.split_at(1 + digits);
-            let number = match step.get(1..).unwrap_or_default() {
+            let Some(counted) = steps.strip_prefix(['~', '^']) else {
+                return Err(malformed(revision));
+            };
+            let end = counted.find(|c: char| !c.is_ascii_digit()).unwrap_or(counted.len());
+            let (digits, rest) = counted.split_at(end);
+            let number = match digits {
                 "" => 1,
                 digits => digits.parse::<usize>().map_err(|_| malformed(revision))?,
             };
-            commit = match steps.chars().next() {
-                Some('~') => engine.back(commit, number, revision)?,
-                Some('^') => engine.parent(commit, number, revision)?,
-                _ => return Err(malformed(revision)),
+            commit = if steps.starts_with('~') {
+                engine.back(commit, number, revision)?
+            } else {
+                engine.parent(commit, number, revision)?
             };
             steps = rest;
         }
@@ -158,14 +161,15 @@ impl Engine {
             }
         }
         let unknown = || {
-            Error::invalid(format!("{revision:?}: the branch {branch} pointed at nothing then"))
+            Error::not_found(format!("{revision:?}: the branch {branch} pointed at nothing then"))
                 .hint(Hint::ListLog)
         };
         if let Some(new) = answer {
             return new.ok_or_else(unknown);
         }
         let start = match records.first() {
-            Some((_, record)) => record.new,
+            // History that came without records stands where the first record moved from.
+            Some((_, record)) => record.old.or(record.new),
             None => view.reference(branch)?,
         };
         if start.is_none() {

@@ -86,9 +86,9 @@ impl Store {
         })
     }
 
-    /// What is staged.
+    /// What is staged; on a handle that is bound to a branch nothing ever is.
     pub fn staged(&self) -> Result<Staged, Error> {
-        self.engine()?.staged()
+        self.staged_here(&*self.engine()?)
     }
 
     /// HEAD's memory with staging over it: nodes whose id begins with `prefix`, at most `limit`.

@@ -150,6 +150,10 @@ impl Engine {
 
     /// Publishes a batch, unless it is empty.
     pub(crate) fn publish(&self, batch: &Batch) -> Result<(), Error> {
-        if batch.is_empty() { Ok(()) } else { Ok(self.objects.backend().publish(batch)?) }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.check_place()?;
+        Ok(self.objects.backend().publish(batch)?)
     }
 }
