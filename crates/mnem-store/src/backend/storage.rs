@@ -204,14 +204,15 @@ impl StorageBackend for CrashStorage {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut disk = locked(&self.0);
+        let disk = &mut *locked(&self.0);
         disk.syncs += 1;
         if disk.stop_at_sync.is_some_and(|sync| disk.syncs >= sync) {
             disk.is_stopped = true;
         }
         disk.count()?;
-        disk.durable = disk.live.clone();
-        disk.unsynced.clear();
+        for change in disk.unsynced.drain(..) {
+            change.apply(&mut disk.durable);
+        }
         Ok(())
     }
 
