@@ -43,7 +43,8 @@ impl Author {
         let mut leaf = Leaf { nodes: BTreeMap::new() };
         for (id, text) in nodes {
             let id = NodeId::from_stored(*id);
-            let (version, object) = Encoded::node(MemoryNode::note(id.clone(), Content::text(*text)));
+            let (version, object) =
+                Encoded::node(MemoryNode::note(id.clone(), Content::text(*text)));
             batch.object(object);
             leaf.nodes.insert(id.clone(), version);
             changes.insert(id, Change { old: None, new: Some(version) });
@@ -320,7 +321,9 @@ fn lands_whole_or_not_at_all(place: &Place<'_>) {
         // Last, so that a backend which compares as it goes has done the rest already.
         batch.reference(wrong.0.clone(), wrong.1, tip);
         match backend.publish(&batch) {
-            Err(PublishError::Moved { name, found: at }) => assert_eq!((name, at), (wrong.0, found)),
+            Err(PublishError::Moved { name, found: at }) => {
+                assert_eq!((name, at), (wrong.0, found));
+            }
             other => assert!(other.is_err(), "the branch moved"),
         }
         assert_same(&probe.ask(&*backend), &before);

@@ -38,7 +38,7 @@ impl Pending {
         let log = read(transaction, LOG)?;
         let mut pending = Self::from(mark);
         let rest = (Bound::Included(rows::encode_number(mark).to_vec()), Bound::Unbounded);
-        let mut record: Option<(u64, Record)> = None;
+        let mut record: Option<(u64, Box<Record>)> = None;
         for row in log.range(rest, Direction::Up)? {
             let (key, value) = row?;
             if rows::decode_number(&key) != Some(pending.end) {
@@ -59,7 +59,9 @@ impl Pending {
                 (LogRow::Record { record: owner, changes_follow: true }, None) => {
                     record = Some((pending.end, owner));
                 }
-                (LogRow::Record { record: owner, .. }, None) => pending.add_nodes(pending.end, &owner),
+                (LogRow::Record { record: owner, .. }, None) => {
+                    pending.add_nodes(pending.end, &owner);
+                }
                 // Erasing rewrites the file, and the rewrite moves the mark to its end.
                 _ => return Err(log.damaged(&key)),
             }

@@ -174,7 +174,8 @@ impl Counts {
     }
 
     fn write(self, transaction: &WriteTransaction) -> Result<(), Fault> {
-        for (table, (more, fewer)) in self.0.into_iter().filter(|(_, (more, fewer))| more != fewer) {
+        for (table, (more, fewer)) in self.0.into_iter().filter(|(_, (more, fewer))| more != fewer)
+        {
             let mut meta = write(transaction, META)?;
             let key = rows::count_key(table);
             let count = (read_number(&meta, &key)? + more)

@@ -101,10 +101,7 @@ impl<T> Rows<T> {
 
     /// What is said of a row that is not what was written.
     pub(super) fn damaged(&self, key: &[u8]) -> Fault {
-        let key: String = match std::str::from_utf8(key) {
-            Ok(text) if text.chars().all(|c| !c.is_control()) => text.chars().take(80).collect(),
-            _ => key.iter().take(40).map(|byte| format!("{byte:02x}")).collect(),
-        };
+        let key: String = key.escape_ascii().take(80).map(char::from).collect();
         Fault::Row(format!("the row {key} of the table {} is damaged", self.name))
     }
 }
@@ -152,11 +149,12 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
                 (Ordering::Greater, before, Box::new(rows.rev()))
             }
         };
-        let unseal = |row: Result<(AccessGuard<'_, Bytes>, AccessGuard<'_, Bytes>), StorageError>| {
-            let (key, sealed) = row?;
-            let value = self.unseal(key.value(), sealed.value())?;
-            Ok::<Row, Fault>((key.value().to_vec(), value))
-        };
+        let unseal =
+            |row: Result<(AccessGuard<'_, Bytes>, AccessGuard<'_, Bytes>), StorageError>| {
+                let (key, sealed) = row?;
+                let value = self.unseal(key.value(), sealed.value())?;
+                Ok::<Row, Fault>((key.value().to_vec(), value))
+            };
         let mut last = before.map(unseal).transpose()?.map(|(key, _)| key);
         if let Some(key) = last.as_ref().filter(|key| side(&range, key) != near) {
             return Err(self.damaged(key));
@@ -255,7 +253,7 @@ pub(super) fn decode_number(bytes: &[u8]) -> Option<u64> {
 /// A row of `log`.
 pub(super) enum LogRow {
     Object(Vec<u8>),
-    Record { record: Record, changes_follow: bool },
+    Record { record: Box<Record>, changes_follow: bool },
     Changes(record::ChangeSet),
     Erased(ObjectId),
 }
@@ -307,7 +305,7 @@ pub(super) fn decode_log_row(value: &[u8]) -> Option<LogRow> {
                     None => return None,
                 }
             }
-            Some(LogRow::Record { record, changes_follow })
+            Some(LogRow::Record { record: Box::new(record), changes_follow })
         }
         CHANGES => record::decode_changes(rest).ok().map(LogRow::Changes),
         ERASED => ObjectId::from_slice(rest).map(LogRow::Erased),

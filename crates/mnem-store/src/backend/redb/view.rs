@@ -29,7 +29,10 @@ pub(super) struct Moment {
 }
 
 impl RedbView<'_> {
-    fn ask<T>(&self, question: impl FnOnce(&Moment) -> Result<T, Fault>) -> Result<T, BackendError> {
+    fn ask<T>(
+        &self,
+        question: impl FnOnce(&Moment) -> Result<T, Fault>,
+    ) -> Result<T, BackendError> {
         self.backend.run(self.generation, || question(&self.moment))
     }
 }
@@ -121,7 +124,7 @@ impl Moment {
     fn whole_record(
         &self,
         number: Number,
-        mut record: Record,
+        mut record: Box<Record>,
         changes_follow: bool,
     ) -> Result<Record, Fault> {
         if changes_follow {
@@ -131,7 +134,7 @@ impl Moment {
                 _ => return Err(unexpected(beside)),
             }
         }
-        Ok(record)
+        Ok(*record)
     }
 
     fn record_of(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, Fault> {
@@ -282,9 +285,7 @@ pub(super) fn reference<T: ReadableTable<&'static [u8], &'static [u8]>>(
 ) -> Result<Option<CommitId>, Fault> {
     let key = name.as_str().as_bytes();
     match refs.get(key)? {
-        Some(commit) => {
-            CommitId::from_slice(&commit).map(Some).ok_or_else(|| refs.damaged(key))
-        }
+        Some(commit) => CommitId::from_slice(&commit).map(Some).ok_or_else(|| refs.damaged(key)),
         None => Ok(references(refs, meta)?.get(name).copied()),
     }
 }
@@ -294,9 +295,8 @@ fn references<T: ReadableTable<&'static [u8], &'static [u8]>>(
     meta: &Rows<T>,
 ) -> Result<BTreeMap<BranchName, CommitId>, Fault> {
     let rows = refs.whole(read_number(meta, &rows::count_key("refs"))?)?;
-    let decode = |(key, value): LocalRow| {
-        rows::decode_ref(&key, &value).ok_or_else(|| refs.damaged(&key))
-    };
+    let decode =
+        |(key, value): LocalRow| rows::decode_ref(&key, &value).ok_or_else(|| refs.damaged(&key));
     rows.into_iter().map(decode).collect()
 }
 
