@@ -69,8 +69,7 @@ pub struct RedbBackend {
     name: String,
     open: Opener,
     settings: Settings,
-    /// Known from the first time the file was opened.
-    epoch: Option<Epoch>,
+    epoch: Epoch,
     state: RwLock<State>,
     /// Held by whoever writes, and by whoever closes and opens the file: a file is never closed
     /// under a write transaction.
@@ -82,7 +81,7 @@ pub struct RedbBackend {
 type Opener = Box<dyn Fn(&Builder) -> Result<Database, Fault> + Send + Sync>;
 
 struct State {
-    /// How often the file was opened.
+    /// How often the file was opened or was to be.
     generation: u64,
     live: Option<Live>,
 }
@@ -174,7 +173,7 @@ impl RedbBackend {
 
     /// The bytes that were given when the file was made.
     pub fn epoch(&self) -> Epoch {
-        self.epoch.unwrap_or_default()
+        self.epoch
     }
 
     /// How many bytes of the file are in use, as redb counts its pages. The file itself grows
@@ -193,18 +192,16 @@ impl RedbBackend {
     }
 
     fn start(name: String, open: Opener, settings: Settings) -> Result<Self, BackendError> {
-        let mut backend = Self {
+        let live = guarded(&name, || load(&open, &settings))?;
+        Ok(Self {
             name,
             open,
             settings,
-            epoch: None,
-            state: RwLock::new(State { generation: 0, live: None }),
+            epoch: live.epoch,
+            state: RwLock::new(State { generation: 1, live: Some(live) }),
             writer: Mutex::new(()),
             failed: AtomicU64::new(0),
-        };
-        backend.ready(&backend.lock())?;
-        backend.epoch = Some(backend.with_live(|_, live| Ok(live.epoch))?);
-        Ok(backend)
+        })
     }
 
     /// Fills storage that is empty.
@@ -277,30 +274,15 @@ impl RedbBackend {
         // The lock on the file goes with the old database, so that must be gone first.
         close(state.live.take());
         state.generation += 1;
-        state.live = Some(guarded(&self.name, || self.load())?);
+        state.live = Some(guarded(&self.name, || {
+            let live = load(&self.open, &self.settings)?;
+            if live.epoch == self.epoch {
+                Ok(live)
+            } else {
+                Err(Fault::Row("the file was replaced by another store's".into()))
+            }
+        })?);
         Ok(())
-    }
-
-    fn load(&self) -> Result<Live, Fault> {
-        let database = (self.open)(&builder(&self.settings))?;
-        let transaction = database.begin_read()?;
-        let meta = read(&transaction, META)?;
-        let schema = read_number(&meta, SCHEMA)?;
-        if schema != rows::SCHEMA_VERSION {
-            return Err(Fault::Row(format!("the file has the layout {schema}, which is unknown")));
-        }
-        let epoch = meta.get(EPOCH)?.and_then(|value| value.as_slice().try_into().ok());
-        let epoch = epoch.ok_or_else(|| meta.damaged(EPOCH))?;
-        if self.epoch.is_some_and(|known| known != epoch) {
-            return Err(Fault::Row("the file was replaced by another store's".into()));
-        }
-        let mark = read_number(&meta, MARK)?;
-        if mark > read(&transaction, LOG)?.len()? {
-            return Err(meta.damaged(MARK));
-        }
-        let pending = Arc::new(Pending::load(&transaction, mark)?);
-        drop((meta, transaction));
-        Ok(Live { database, epoch, pending })
     }
 
     fn with_live<T>(
@@ -414,6 +396,26 @@ fn existing<S: StorageBackend>(
         }
         Ok(builder.create_with_backend(storage)?)
     })
+}
+
+/// Opens the file and reads what the index does not know yet.
+fn load(open: &Opener, settings: &Settings) -> Result<Live, Fault> {
+    let database = open(&builder(settings))?;
+    let transaction = database.begin_read()?;
+    let meta = read(&transaction, META)?;
+    let schema = read_number(&meta, SCHEMA)?;
+    if schema != rows::SCHEMA_VERSION {
+        return Err(Fault::Row(format!("the file has the layout {schema}, which is unknown")));
+    }
+    let epoch = meta.get(EPOCH)?.and_then(|value| value.as_slice().try_into().ok());
+    let epoch = epoch.ok_or_else(|| meta.damaged(EPOCH))?;
+    let mark = read_number(&meta, MARK)?;
+    if mark > read(&transaction, LOG)?.len()? {
+        return Err(meta.damaged(MARK));
+    }
+    let pending = Arc::new(Pending::load(&transaction, mark)?);
+    drop((meta, transaction));
+    Ok(Live { database, epoch, pending })
 }
 
 fn close(live: Option<Live>) {
