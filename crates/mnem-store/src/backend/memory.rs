@@ -5,8 +5,8 @@ use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{
-    Backend, BackendError, Batch, BranchName, CommitId, Entry, Kind, LocalRow, LocalTable,
-    NodeId, Number, ObjectId, Outcome, PublishError, Record, RefEdit, RowRange, View, check_refs,
+    Backend, BackendError, Batch, BranchName, CommitId, Entry, Kind, LocalRow, LocalTable, NodeId,
+    Number, ObjectId, Outcome, PublishError, Record, RefEdit, RowRange, View, check_refs,
     is_empty_range,
 };
 
@@ -59,7 +59,8 @@ impl Contents {
                 Entry::Object(object) if self.objects.contains_key(&object.id()) => {}
                 Entry::Object(object) => {
                     let number = self.take_numbers(1);
-                    self.objects.insert(object.id(), (number, object.kind(), object.bytes().into()));
+                    self.objects
+                        .insert(object.id(), (number, object.kind(), object.bytes().into()));
                 }
                 Entry::Record(record) => {
                     let number = self.take_numbers(record.numbers());

@@ -269,9 +269,10 @@ fn is_empty_range((start, end): &RowRange) -> bool {
     match (start, end) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
         (Bound::Included(start), Bound::Included(end)) => start > end,
-        (Bound::Included(start) | Bound::Excluded(start), Bound::Included(end) | Bound::Excluded(end)) => {
-            start >= end
-        }
+        (
+            Bound::Included(start) | Bound::Excluded(start),
+            Bound::Included(end) | Bound::Excluded(end),
+        ) => start >= end,
     }
 }
 

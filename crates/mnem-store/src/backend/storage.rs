@@ -61,7 +61,11 @@ impl<S: StorageBackend> StorageBackend for CountingStorage<S> {
         self.inner.close()
     }
 
-    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, redb::BackendError> {
+    fn try_lock_range(
+        &self,
+        start: Bound<u64>,
+        end: Bound<u64>,
+    ) -> Result<bool, redb::BackendError> {
         self.inner.try_lock_range(start, end)
     }
 
@@ -134,6 +138,7 @@ impl CrashStorage {
 
     /// The disk after a crash now: what was synced, and of the changes since then those of
     /// which `survives`, asked with their place in order and how many there are, says so.
+    #[must_use]
     pub fn crash(&self, survives: impl Fn(usize, usize) -> bool) -> Self {
         let disk = locked(&self.0);
         let mut bytes = disk.durable.clone();
@@ -204,14 +209,15 @@ impl StorageBackend for CrashStorage {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut disk = locked(&self.0);
+        let disk = &mut *locked(&self.0);
         disk.syncs += 1;
         if disk.stop_at_sync.is_some_and(|sync| disk.syncs >= sync) {
             disk.is_stopped = true;
         }
         disk.count()?;
-        disk.durable = disk.live.clone();
-        disk.unsynced.clear();
+        for change in disk.unsynced.drain(..) {
+            change.apply(&mut disk.durable);
+        }
         Ok(())
     }
 

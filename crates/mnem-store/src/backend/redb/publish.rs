@@ -105,7 +105,7 @@ fn append(
                 let id = object.id();
                 let known = added.objects.contains_key(&id)
                     || pending.objects.contains_key(&id)
-                    || places.get(id.as_bytes())?.is_some();
+                    || places.probe(id.as_bytes())?.is_some();
                 if !known {
                     added.add_object(id, object.kind());
                     put(&mut added, rows::encode_object(object.bytes()))?;
@@ -174,7 +174,8 @@ impl Counts {
     }
 
     fn write(self, transaction: &WriteTransaction) -> Result<(), Fault> {
-        for (table, (more, fewer)) in self.0.into_iter().filter(|(_, (more, fewer))| more != fewer) {
+        for (table, (more, fewer)) in self.0.into_iter().filter(|(_, (more, fewer))| more != fewer)
+        {
             let mut meta = write(transaction, META)?;
             let key = rows::count_key(table);
             let count = (read_number(&meta, &key)? + more)
