@@ -8,6 +8,7 @@ mod golden_vectors;
 mod hex;
 mod histories;
 mod json;
+mod merge_table;
 mod model;
 mod refused;
 mod sample;
