@@ -2,15 +2,19 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![allow(clippy::panic, clippy::unreachable, clippy::needless_pass_by_value)]
 
+mod bisect;
+mod blame;
 mod codec;
 mod content;
 mod golden_vectors;
 mod hex;
 mod histories;
 mod json;
+mod log;
 mod merge_table;
 mod model;
 mod refused;
+mod revision;
 mod sample;
 mod store;
 mod support;
