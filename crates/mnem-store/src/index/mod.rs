@@ -51,18 +51,24 @@ pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> 
         .ok_or_else(|| Error::corrupt(format!("the history of {commit} has no end")))
 }
 
-/// What the record of a new commit holds beside its move.
+/// What the record of a new commit holds beside its move. `new_root` is a parent that is not
+/// stored yet and has none of its own.
 pub fn derive(
     objects: &Objects,
     parents: &[CommitId],
+    new_root: Option<CommitId>,
     changes: ChangeSet,
 ) -> Result<Derived, Error> {
-    let positions: Vec<_> = parents
-        .iter()
-        .map(|id| Ok((*id, position(objects, *id)?)))
-        .collect::<Result<_, Error>>()?;
-    let Position { generation, height, skip } =
-        below(positions.into_iter(), |id| position(objects, id))?;
+    let of = |id: CommitId| {
+        if Some(id) == new_root {
+            Ok(Position { generation: 0, height: 0, skip: None })
+        } else {
+            position(objects, id)
+        }
+    };
+    let positions =
+        parents.iter().map(|id| Ok((*id, of(*id)?))).collect::<Result<Vec<_>, Error>>()?;
+    let Position { generation, height, skip } = below(positions.into_iter(), of)?;
     Ok(Derived { generation, height, skip, changes })
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
 use super::engine::Engine;
-use crate::backend::{Batch, Change, ChangeSet, Expected, Operation, Record};
+use crate::backend::{Batch, Change, ChangeSet, Entry, Expected, Operation, Record};
 use crate::codec::Encoded;
 use crate::error::Error;
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
@@ -94,9 +94,14 @@ impl Engine {
         edits: &EntryEdits,
         signed: &Signed<'_>,
     ) -> Result<CommitId, Error> {
+        // A parent in the batch itself is the empty root that a first write forks from.
+        let new_root = parents.iter().copied().find(|parent| {
+            let is_parent = |entry: &Entry| matches!(entry, Entry::Object(object) if object.id() == (*parent).into());
+            batch.entries.iter().any(is_parent)
+        });
         let before = match parents.first() {
-            Some(parent) => Some(self.objects.commit(*parent)?.state),
-            None => None,
+            Some(parent) if new_root.is_none() => Some(self.objects.commit(*parent)?.state),
+            _ => None,
         };
         let mut changes = ChangeSet::new();
         for (id, new) in edits {
@@ -117,7 +122,7 @@ impl Engine {
         // Two writers may make one commit; the second only moves its branch to it.
         let derived = match self.objects.find_commit(id)? {
             Some(_) => None,
-            None => Some(index::derive(&self.objects, parents, changes)?),
+            None => Some(index::derive(&self.objects, parents, new_root, changes)?),
         };
         batch.object(commit);
         batch.record(Record {

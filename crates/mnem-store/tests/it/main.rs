@@ -3,13 +3,20 @@
 #![allow(clippy::panic, clippy::unreachable, clippy::needless_pass_by_value)]
 
 mod backend;
+mod bisect;
+mod blame;
 mod chat;
 mod codec;
 mod content;
 mod golden_vectors;
 mod hex;
+mod histories;
 mod json;
+mod log;
+mod merge_table;
+mod model;
 mod refused;
+mod revision;
 mod sample;
 mod state;
 mod store;

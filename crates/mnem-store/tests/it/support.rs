@@ -59,3 +59,7 @@ pub fn put(store: &Store, name: &str, content: &str) -> CommitId {
     let changes = Changes::from([(id(name), Some(note(name, content)))]);
     store.write(changes, &meta(&format!("{name} is {content}"))).unwrap()
 }
+
+pub fn remove(store: &Store, name: &str) -> CommitId {
+    store.write(Changes::from([(id(name), None)]), &meta(&format!("no {name}"))).unwrap()
+}

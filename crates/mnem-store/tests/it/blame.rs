@@ -1,0 +1,184 @@
+//! Blame: where a belief came from, through merges and after it is gone.
+
+use std::sync::Arc;
+
+use mnem_store::backend::{Backend, Batch, MemoryBackend};
+use mnem_store::codec::Encoded;
+use mnem_store::ops::{Changes, MergeOptions, MergeOutcome, Resolution};
+use mnem_store::{BranchName, Commit, CommitId, ErrorKind, InitOptions, Store};
+
+use crate::support::{environment, id, in_memory, meta, note, put, remove};
+
+fn on(store: &Store, name: &str) -> Store {
+    store.on(&BranchName::new(name).unwrap(), "tester").unwrap()
+}
+
+fn merge(store: &Store, theirs: &str) -> CommitId {
+    match store.merge(theirs, &MergeOptions::default()).unwrap() {
+        MergeOutcome::Merged(commit) => commit,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+/// Commit, content and whether it is gone.
+fn blame(store: &Store, name: &str) -> (CommitId, String, bool) {
+    let blame = store.blame(&id(name), None).unwrap();
+    (blame.commit, blame.node.content.as_text().unwrap().to_owned(), blame.removed)
+}
+
+#[test]
+fn a_value_is_followed_to_the_side_that_wrote_it() {
+    let store = in_memory();
+    put(&store, "x", "a");
+    let side = on(&store, "side");
+    let wrote = put(&side, "x", "b");
+    put(&side, "other", "o");
+    put(&store, "main", "m");
+    let first = merge(&store, "side");
+    assert_eq!(blame(&store, "x"), (wrote, "b".into(), false));
+
+    // Through a second merge, and past commits that say it again.
+    put(&store, "x", "b");
+    let late = on(&store, "late");
+    put(&late, "y", "y");
+    put(&store, "z", "z");
+    merge(&store, "late");
+    assert_eq!(blame(&store, "x"), (wrote, "b".into(), false));
+    let at_first = store.blame(&id("x"), Some(&first.to_string())).unwrap();
+    assert_eq!(at_first.commit, wrote);
+}
+
+#[test]
+fn what_only_the_merge_said_is_the_merge() {
+    let store = in_memory();
+    put(&store, "x", "a");
+    let side = on(&store, "side");
+    put(&side, "x", "b");
+    put(&store, "x", "c");
+    let options = MergeOptions {
+        resolutions: [(id("x"), Resolution::Set(Box::new(note("x", "d"))))].into(),
+        ..MergeOptions::default()
+    };
+    let MergeOutcome::Merged(commit) = store.merge("side", &options).unwrap() else {
+        panic!("no merge")
+    };
+    assert_eq!(blame(&store, "x"), (commit, "d".into(), false));
+}
+
+#[test]
+fn twins_in_salt_are_one_value() {
+    let store = in_memory();
+    put(&store, "root", "r");
+    let side = on(&store, "side");
+    let theirs = put(&side, "x", "a");
+    let ours = put(&store, "x", "a");
+    merge(&store, "side");
+    assert_eq!(blame(&store, "x"), (ours, "a".into(), false), "the first parent that says so");
+    assert_eq!(blame(&side, "x").0, theirs);
+}
+
+#[test]
+fn a_removed_node_names_its_remover_and_what_it_said() {
+    let store = in_memory();
+    put(&store, "x", "a");
+    put(&store, "x", "b");
+    let gone = remove(&store, "x");
+    put(&store, "y", "y");
+    assert_eq!(blame(&store, "x"), (gone, "b".into(), true));
+
+    let mut late = note("x", "c");
+    late.event_time = Some(7);
+    store.write(Changes::from([(id("x"), Some(late))]), &meta("back")).unwrap();
+    assert!(!blame(&store, "x").2);
+    assert_eq!(store.blame(&id("x"), None).unwrap().time, 7, "when the belief was formed");
+    let gone = remove(&store, "x");
+    let blame = store.blame(&id("x"), None).unwrap();
+    assert_eq!((blame.commit, blame.removed), (gone, true));
+    assert_eq!(blame.time, store.commit_object(gone).unwrap().time, "when it was removed");
+}
+
+#[test]
+fn a_removal_is_followed_through_merges() {
+    let store = in_memory();
+    put(&store, "x", "a");
+    let side = on(&store, "side");
+    let gone = remove(&side, "x");
+    put(&store, "y", "y");
+    merge(&store, "side");
+    put(&store, "z", "z");
+    assert_eq!(blame(&store, "x"), (gone, "a".into(), true));
+}
+
+#[test]
+fn absence_follows_the_second_parent_where_the_first_never_had_it() {
+    let store = in_memory();
+    put(&store, "root", "r");
+    let side = on(&store, "side");
+    put(&side, "x", "a");
+    let gone = remove(&side, "x");
+    put(&store, "y", "y");
+    merge(&store, "side");
+    put(&store, "z", "z");
+    assert_eq!(blame(&store, "x"), (gone, "a".into(), true));
+}
+
+#[test]
+fn a_merge_that_decides_against_both_is_the_remover() {
+    let store = in_memory();
+    put(&store, "root", "r");
+    let side = on(&store, "side");
+    put(&side, "x", "theirs");
+    put(&store, "x", "ours");
+    let options = MergeOptions {
+        resolutions: [(id("x"), Resolution::Delete)].into(),
+        ..MergeOptions::default()
+    };
+    let MergeOutcome::Merged(merge) = store.merge("side", &options).unwrap() else {
+        panic!("no merge")
+    };
+    put(&store, "y", "y");
+    assert_eq!(blame(&store, "x"), (merge, "ours".into(), true), "what the first parent said");
+}
+
+#[test]
+fn absence_does_not_follow_a_line_that_never_had_it() {
+    let backend = Arc::new(MemoryBackend::new());
+    let shared = Arc::clone(&backend) as Arc<dyn Backend>;
+    let store = Store::over_backend(shared, &InitOptions::default(), environment());
+    put(&store, "root", "r");
+    let side = on(&store, "side");
+    let theirs = put(&side, "x", "a");
+    let ours = put(&store, "y", "y");
+    // No verb makes it: ours never had x, theirs has it, and the merge has not.
+    let (merge, object) = Encoded::commit(Commit {
+        parents: vec![ours, theirs],
+        state: store.snapshot().unwrap().state().unwrap(),
+        message: "by hand".into(),
+        author: "tester".into(),
+        time: 0,
+    });
+    let mut batch = Batch::default();
+    batch.object(object);
+    backend.publish(&batch).unwrap();
+    let found = store.blame(&id("x"), Some(&merge.to_string())).unwrap();
+    assert_eq!((found.commit, found.removed), (merge, true));
+    assert_eq!(found.node.content.as_text(), Some("a"));
+}
+
+#[test]
+fn what_never_was_is_an_error() {
+    let store = in_memory();
+    let error = store.blame(&id("x"), None).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidRef);
+    assert_eq!(error.to_string(), "HEAD (ref: main) has no commit yet");
+    let tip = put(&store, "y", "y");
+    let side = on(&store, "side");
+    put(&side, "z", "z");
+    put(&store, "y", "z");
+    merge(&store, "side");
+    for at in [None, Some(tip.to_string())] {
+        let error = store.blame(&id("x"), at.as_deref()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidRef);
+        assert!(error.to_string().starts_with("blame: \"x\" is not in memory at "), "{error}");
+    }
+}

@@ -1,0 +1,772 @@
+//! Random histories through the whole store, compared with the model after every step.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mnem_store::backend::cache::Objects;
+use mnem_store::backend::{Backend, MemoryBackend};
+use mnem_store::graph::{is_ancestor, merge_bases};
+use mnem_store::ops::log::LogOptions;
+use mnem_store::ops::{
+    Changes, DiffTarget, MergeOptions, MergeOutcome, Meta, NodeTest, Resolution, Strategy as Side,
+};
+use mnem_store::{
+    BranchName, CommitId, Content, Environment, Error, ErrorKind, Head, InitOptions, MemoryNode,
+    NodeId, Store,
+};
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::model::{Joined, Memory, Model, Value, diff, join};
+use crate::support::{environment, id};
+
+const NODES: u8 = 22;
+const BRANCHES: [&str; 4] = ["main", "left", "right", "a/b"];
+
+/// One step; numbers are places in lists that may have grown or not, so that every part of a
+/// failing history can be left out.
+#[derive(Clone, Debug)]
+enum Step {
+    Write { on: Option<u8>, changes: Vec<(u8, Option<Value>)>, empty: bool, time: Option<i64> },
+    Update { on: Option<u8>, node: u8 },
+    Stage(u8, Value),
+    Remove(u8),
+    Unstage(u8),
+    Commit { empty: bool },
+    Branch { name: u8, start: Option<u8> },
+    Delete(u8),
+    Checkout { branch: u8, discard: bool },
+    Detach { commit: u8, discard: bool },
+    CheckoutNew { name: u8, start: Option<u8>, discard: bool },
+    Merge { on: Option<u8>, theirs: u8, answers: Vec<Answer>, strategy: Option<bool>, stray: bool },
+    Reopen,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    None,
+    Ours,
+    Theirs,
+    Base,
+    Delete,
+    Set(Value),
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    (0..3_u8, 0..2_u8)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let on = || option::weighted(0.6, 0..4_u8);
+    let changes = prop_oneof![
+        6 => btree_map(0..NODES, option::weighted(0.7, value()), 1..4),
+        1 => btree_map(0..NODES, option::weighted(0.8, value()), 8..NODES as usize),
+    ];
+    let time = option::weighted(0.3, 0..3_i64);
+    let write =
+        (on(), changes, prop::bool::weighted(0.1), time).prop_map(|(on, changes, empty, time)| {
+            Step::Write { on, changes: changes.into_iter().collect(), empty, time }
+        });
+    let answer = prop_oneof![
+        Just(Answer::None),
+        Just(Answer::Ours),
+        Just(Answer::Theirs),
+        Just(Answer::Base),
+        Just(Answer::Delete),
+        value().prop_map(Answer::Set),
+    ];
+    let merge = (
+        on(),
+        any::<u8>(),
+        vec(answer, 1..5),
+        option::weighted(0.6, any::<bool>()),
+        prop::bool::weighted(0.05),
+    )
+        .prop_map(|(on, theirs, answers, strategy, stray)| Step::Merge {
+            on,
+            theirs,
+            answers,
+            strategy,
+            stray,
+        });
+    prop_oneof![
+        10 => write,
+        2 => (on(), 0..NODES).prop_map(|(on, node)| Step::Update { on, node }),
+        2 => (0..NODES, value()).prop_map(|(node, value)| Step::Stage(node, value)),
+        2 => (0..NODES).prop_map(Step::Remove),
+        1 => (0..NODES).prop_map(Step::Unstage),
+        3 => prop::bool::weighted(0.1).prop_map(|empty| Step::Commit { empty }),
+        2 => (0..4_u8, option::of(any::<u8>()))
+            .prop_map(|(name, start)| Step::Branch { name, start }),
+        1 => (0..4_u8).prop_map(Step::Delete),
+        2 => (0..4_u8, any::<bool>())
+            .prop_map(|(branch, discard)| Step::Checkout { branch, discard }),
+        1 => (any::<u8>(), any::<bool>())
+            .prop_map(|(commit, discard)| Step::Detach { commit, discard }),
+        1 => (0..4_u8, option::of(any::<u8>()), any::<bool>())
+            .prop_map(|(name, start, discard)| Step::CheckoutNew { name, start, discard }),
+        8 => merge,
+        1 => Just(Step::Reopen),
+    ]
+}
+
+fn name(node: u8) -> String {
+    // Ids with a common beginning, one of them the beginning of others.
+    if node == 0 { "n".into() } else { format!("n{node}") }
+}
+
+fn node(name: &str, (content, source): Value) -> MemoryNode {
+    let mut node = MemoryNode::note(id(name), Content::text(content.to_string()));
+    node.provenance.source = Some(source.to_string());
+    node
+}
+
+fn value_of(node: &MemoryNode) -> Value {
+    let source = node.provenance.source.as_deref().unwrap();
+    (node.content.as_text().unwrap().parse().unwrap(), source.parse().unwrap())
+}
+
+fn memory_of(memory: BTreeMap<NodeId, Arc<MemoryNode>>) -> Memory {
+    memory.into_iter().map(|(id, node)| (id.to_string(), value_of(&node))).collect()
+}
+
+fn branch(number: u8) -> BranchName {
+    BranchName::new(BRANCHES[usize::from(number)]).unwrap()
+}
+
+/// A store, and what it should be.
+struct Pair {
+    store: Store,
+    objects: Option<Objects>,
+    place: Option<PathBuf>,
+    environment: Environment,
+    model: Model,
+    steps: usize,
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(result: Result<T, Error>) {
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::InvalidRef);
+}
+
+impl Pair {
+    fn in_memory(options: &InitOptions) -> Self {
+        let backend: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
+        let environment = environment();
+        let store = Store::over_backend(Arc::clone(&backend), options, environment.clone());
+        Self::new(store, Some(Objects::new(backend, 0)), None, environment)
+    }
+
+    fn on_disk(directory: PathBuf, options: &InitOptions) -> Self {
+        let environment = environment();
+        let store = Store::init(&directory, options, environment.clone()).unwrap();
+        Self::new(store, None, Some(directory), environment)
+    }
+
+    fn new(
+        store: Store,
+        objects: Option<Objects>,
+        place: Option<PathBuf>,
+        environment: Environment,
+    ) -> Self {
+        let model = Model {
+            commits: BTreeMap::new(),
+            branches: BTreeMap::new(),
+            head: Head::Attached(branch(0)),
+            staged: BTreeMap::new(),
+        };
+        Self { store, objects, place, environment, model, steps: 0 }
+    }
+
+    fn commit_at(&self, number: u8) -> Option<CommitId> {
+        let commits: Vec<_> = self.model.commits.keys().collect();
+        (!commits.is_empty()).then(|| *commits[usize::from(number) % commits.len()])
+    }
+
+    fn revision(&self, number: Option<u8>) -> Option<String> {
+        number.and_then(|number| self.commit_at(number)).map(|commit| commit.to_string())
+    }
+
+    /// The handle of a step; making it may make the branch.
+    fn handle(&mut self, on: Option<u8>) -> Option<Store> {
+        let branch = branch(on?);
+        if let Some(main) = self.model.branches.get("main").copied() {
+            self.model.branches.entry(branch.to_string()).or_insert(main);
+        }
+        Some(self.store.on(&branch, "tester").unwrap())
+    }
+
+    fn meta(&self, empty: bool, time: Option<i64>) -> Meta {
+        let message = if time.is_some() { String::new() } else { self.steps.to_string() };
+        Meta { allow_empty: empty, time, ..Meta::new(message, "tester") }
+    }
+
+    fn step(&mut self, step: &Step) {
+        self.steps += 1;
+        match step {
+            Step::Write { on, changes, empty, time } => self.write(*on, changes, *empty, *time),
+            Step::Update { on, node } => self.update(*on, *node),
+            Step::Stage(node_number, value) => {
+                let name = name(*node_number);
+                self.store.stage(node(&name, *value)).unwrap();
+                self.model.staged.insert(name, Some(*value));
+            }
+            Step::Remove(node) => self.remove(&name(*node)),
+            Step::Unstage(node) => {
+                let was = self.model.staged.remove(&name(*node)).is_some();
+                assert_eq!(self.store.unstage(&id(&name(*node))).unwrap(), was);
+            }
+            Step::Commit { empty } => self.commit(*empty),
+            Step::Branch { name, start } => {
+                let name = branch(*name);
+                let revision = self.revision(*start);
+                let start = start.and_then(|start| self.commit_at(start)).or(self.model.tip());
+                let made = self.store.create_branch(&name, revision.as_deref(), "tester");
+                match start {
+                    Some(start) if !self.model.branches.contains_key(name.as_str()) => {
+                        assert_eq!(made.unwrap(), start);
+                        self.model.branches.insert(name.to_string(), start);
+                    }
+                    _ => refused(made),
+                }
+            }
+            Step::Delete(name) => {
+                let name = branch(*name);
+                let deleted = self.store.delete_branch(&name, "tester");
+                let there = self.model.branches.contains_key(name.as_str());
+                if there
+                    && (self.model.head == Head::Attached(name.clone())
+                        || self.model.branches.len() == 1)
+                {
+                    refused(deleted);
+                } else {
+                    assert_eq!(deleted.unwrap(), there);
+                    self.model.branches.remove(name.as_str());
+                }
+            }
+            Step::Checkout { branch: name, discard } => {
+                let name = branch(*name);
+                let there = self.model.branches.contains_key(name.as_str());
+                let head = Head::Attached(name.clone());
+                let result = self.store.checkout(name.as_str(), *discard);
+                if there || self.model.head == head {
+                    self.moved(result, head, *discard);
+                } else {
+                    refused(result);
+                }
+            }
+            Step::Detach { commit, discard } => {
+                if let Some(commit) = self.commit_at(*commit) {
+                    let result = self.store.checkout(&commit.to_string(), *discard);
+                    self.moved(result, Head::Detached(commit), *discard);
+                }
+            }
+            Step::CheckoutNew { name, start, discard } => {
+                self.checkout_new(*name, *start, *discard)
+            }
+            Step::Merge { on, theirs, answers, strategy, stray } => {
+                self.merge(*on, *theirs, answers, *strategy, *stray);
+            }
+            Step::Reopen => {
+                if let Some(place) = &self.place {
+                    self.store.close();
+                    self.store = Store::open(place, self.environment.clone()).unwrap();
+                }
+            }
+        }
+    }
+
+    fn moved(&mut self, result: Result<Head, Error>, head: Head, discard: bool) {
+        if self.model.head != head && !self.model.staged.is_empty() && !discard {
+            return refused(result);
+        }
+        assert_eq!(result.unwrap(), head);
+        if self.model.head != head {
+            self.model.staged.clear();
+        }
+        self.model.head = head;
+    }
+
+    fn checkout_new(&mut self, name: u8, start: Option<u8>, discard: bool) {
+        let name = branch(name);
+        let revision = self.revision(start);
+        let start = start.and_then(|start| self.commit_at(start)).or(self.model.tip());
+        let result = self.store.checkout_new(&name, revision.as_deref(), discard, "tester");
+        if self.model.branches.contains_key(name.as_str()) {
+            return refused(result);
+        }
+        let head = Head::Attached(name.clone());
+        if start.is_some() && !self.model.staged.is_empty() && !discard {
+            return refused(result);
+        }
+        let is_ok = result.is_ok();
+        if start.is_some() {
+            assert_eq!(result.unwrap(), head);
+            self.model.staged.clear();
+            self.model.head = head;
+        } else {
+            self.moved(result, head, discard);
+        }
+        if let (true, Some(start)) = (is_ok, start) {
+            self.model.branches.insert(name.to_string(), start);
+        }
+    }
+
+    fn remove(&mut self, name: &str) {
+        let committed = self.model.memory(self.model.tip()).contains_key(name);
+        let added = matches!(self.model.staged.get(name), Some(Some(_)));
+        let result = self.store.remove(&id(name));
+        if !committed && !added {
+            return refused(result);
+        }
+        result.unwrap();
+        self.model.staged.remove(name);
+        if committed {
+            self.model.staged.insert(name.into(), None);
+        }
+    }
+
+    fn commit(&mut self, empty: bool) {
+        let result = self.store.commit(&self.meta(empty, None));
+        let Head::Attached(branch) = self.model.head.clone() else { return refused(result) };
+        let tip = self.model.tip();
+        let memory = self.model.working();
+        if !empty && memory == self.model.memory(tip) {
+            let Some(tip) = tip else { return refused(result) };
+            let committed = result.unwrap();
+            assert_eq!((committed.commit, committed.made), (tip, false));
+        } else {
+            let committed = result.unwrap();
+            assert!(committed.made);
+            self.model.add(committed.commit, tip.into_iter().collect(), memory);
+            self.model.branches.insert(branch.to_string(), committed.commit);
+        }
+        self.model.staged.clear();
+    }
+
+    fn write(
+        &mut self,
+        on: Option<u8>,
+        changes: &[(u8, Option<Value>)],
+        empty: bool,
+        time: Option<i64>,
+    ) {
+        let handle = self.handle(on);
+        let wanted: Changes = changes
+            .iter()
+            .map(|(number, value)| {
+                let name = name(*number);
+                (id(&name), value.map(|value| node(&name, value)))
+            })
+            .collect();
+        let result = handle.as_ref().unwrap_or(&self.store).write(wanted, &self.meta(empty, time));
+        let changes = changes.iter().map(|(number, value)| (name(*number), *value)).collect();
+        self.wrote(on, handle.as_ref(), result, changes, empty);
+    }
+
+    fn update(&mut self, on: Option<u8>, number: u8) {
+        let handle = self.handle(on);
+        let name = name(number);
+        let mut seen = None;
+        let result =
+            handle.as_ref().unwrap_or(&self.store).update(&self.meta(false, None), |snapshot| {
+                let now = snapshot.get(&id(&name))?.map_or((0, 0), |node| value_of(&node));
+                seen = Some(now);
+                Ok(Changes::from([(id(&name), Some(node(&name, ((now.0 + 1) % 3, now.1))))]))
+            });
+        if let Some(seen) = seen {
+            let tip = self.start(on);
+            let expected = self.model.memory(tip).get(&name).copied().unwrap_or((0, 0));
+            assert_eq!(seen, expected);
+        }
+        let now = seen.unwrap_or((0, 0));
+        let change = BTreeMap::from([(name, Some(((now.0 + 1) % 3, now.1)))]);
+        self.wrote(on, handle.as_ref(), result, change, false);
+    }
+
+    fn start(&self, on: Option<u8>) -> Option<CommitId> {
+        match on {
+            Some(on) => {
+                let own = self.model.branches.get(branch(on).as_str());
+                own.or(self.model.branches.get("main")).copied()
+            }
+            None => self.model.tip(),
+        }
+    }
+
+    /// What a write to a branch should have come to.
+    fn wrote(
+        &mut self,
+        on: Option<u8>,
+        handle: Option<&Store>,
+        result: Result<CommitId, Error>,
+        changes: BTreeMap<String, Option<Value>>,
+        empty: bool,
+    ) {
+        let branch = match (on, self.model.head.clone()) {
+            (Some(on), _) => branch(on),
+            (None, Head::Attached(branch)) => branch,
+            (None, Head::Detached(_)) => return refused(result),
+        };
+        let start = self.start(on);
+        let mut memory = self.model.memory(start);
+        for (name, value) in changes {
+            match value {
+                Some(value) => memory.insert(name, value),
+                None => memory.remove(&name),
+            };
+        }
+        if !empty && memory == self.model.memory(start) {
+            match start {
+                Some(start) => assert_eq!(result.unwrap(), start),
+                None => refused(result),
+            }
+            return;
+        }
+        let commit = result.unwrap();
+        let mut parents: Vec<_> = start.into_iter().collect();
+        if start.is_none() && on.is_some() && branch.as_str() != "main" {
+            // The first write of an agent makes the root that all agents share.
+            let root = self.store.commit_object(commit).unwrap().parents[0];
+            self.model.add(root, Vec::new(), Memory::new());
+            self.model.branches.insert("main".into(), root);
+            parents = vec![root];
+        }
+        self.model.add(commit, parents, memory);
+        self.model.branches.insert(branch.to_string(), commit);
+        if let Some(handle) = handle {
+            assert_eq!(handle.head_commit().unwrap(), Some(commit));
+        }
+    }
+
+    fn merge(
+        &mut self,
+        on: Option<u8>,
+        theirs: u8,
+        answers: &[Answer],
+        strategy: Option<bool>,
+        stray: bool,
+    ) {
+        let Some(theirs) = self.commit_at(theirs) else { return };
+        let handle = self.handle(on);
+        let (branch, tip) = match (on, self.model.head.clone()) {
+            (Some(on), _) => (branch(on), self.model.branches.get(branch(on).as_str()).copied()),
+            (None, Head::Attached(branch)) => (branch, self.model.tip()),
+            (None, Head::Detached(_)) => {
+                return refused(self.store.merge(&theirs.to_string(), &MergeOptions::default()));
+            }
+        };
+        let plan = Plan::new(&self.model, tip, theirs, answers, strategy);
+        let mut options = MergeOptions {
+            strategy: strategy.map(|ours| if ours { Side::Ours } else { Side::Theirs }),
+            resolutions: plan.resolutions.clone(),
+            author: "tester".into(),
+            ..MergeOptions::default()
+        };
+        if stray {
+            options.resolutions.insert(id("no-conflict"), Resolution::Ours);
+        }
+        let result = handle.as_ref().unwrap_or(&self.store).merge(&theirs.to_string(), &options);
+        let is_staged = on.is_none() && !self.model.staged.is_empty();
+        if is_staged || plan.is_refused || stray {
+            return refused(result);
+        }
+        match (plan.outcome, result.unwrap()) {
+            (Planned::UpToDate, MergeOutcome::UpToDate) => {}
+            (Planned::Forward, MergeOutcome::FastForwarded(commit)) => {
+                assert_eq!(commit, theirs);
+                self.model.branches.insert(branch.to_string(), theirs);
+            }
+            (Planned::Conflicts(expected), MergeOutcome::Conflicts(found)) => {
+                let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+                assert_eq!(found, expected);
+            }
+            (Planned::Merged(memory), MergeOutcome::Merged(commit)) => {
+                self.model.add(commit, vec![tip.unwrap(), theirs], memory);
+                self.model.branches.insert(branch.to_string(), commit);
+            }
+            (_, outcome) => panic!("not what was to be expected: {outcome:?}"),
+        }
+    }
+}
+
+/// What a merge should come to.
+struct Plan {
+    resolutions: BTreeMap<NodeId, Resolution>,
+    is_refused: bool,
+    outcome: Planned,
+}
+
+enum Planned {
+    UpToDate,
+    Forward,
+    Conflicts(Vec<String>),
+    Merged(Memory),
+}
+
+impl Plan {
+    fn new(
+        model: &Model,
+        tip: Option<CommitId>,
+        theirs: CommitId,
+        answers: &[Answer],
+        strategy: Option<bool>,
+    ) -> Self {
+        let without =
+            |outcome, is_refused| Self { resolutions: BTreeMap::new(), is_refused, outcome };
+        let Some(ours) = tip else { return without(Planned::Forward, false) };
+        if model.ancestors(ours).contains(&theirs) {
+            return without(Planned::UpToDate, false);
+        }
+        if model.ancestors(theirs).contains(&ours) {
+            return without(Planned::Forward, false);
+        }
+        let [base] = model.merge_bases(ours, theirs)[..] else {
+            return without(Planned::UpToDate, true);
+        };
+        let [base, ours, theirs] = [base, ours, theirs].map(|id| &model.commits[&id].memory);
+        let mut plan = without(Planned::UpToDate, false);
+        let (mut memory, mut conflicts) = (Memory::new(), Vec::new());
+        let mut answers = answers.iter().cycle();
+        for number in (0..NODES).map(name).collect::<std::collections::BTreeSet<_>>() {
+            let [b, o, t] = [base, ours, theirs].map(|memory| memory.get(&number).copied());
+            let taken = match join(b, o, t) {
+                Joined::Take(value) => value,
+                Joined::Conflict(kind) => {
+                    let answer = *answers.next().unwrap();
+                    if let Some(resolution) = resolution(answer, &number) {
+                        plan.resolutions.insert(id(&number), resolution);
+                    }
+                    match (answer, strategy) {
+                        (Answer::Ours, _) | (Answer::None, Some(true)) => o,
+                        (Answer::Theirs, _) | (Answer::None, Some(false)) => t,
+                        (Answer::Base, _) => {
+                            plan.is_refused |= b.is_none();
+                            b
+                        }
+                        (Answer::Delete, _) => None,
+                        (Answer::Set(value), _) => Some(value),
+                        (Answer::None, None) => {
+                            conflicts.push(format!("{number} ({})", kind.as_str()));
+                            None
+                        }
+                    }
+                }
+            };
+            if let Some(value) = taken {
+                memory.insert(number, value);
+            }
+        }
+        plan.outcome = if conflicts.is_empty() {
+            Planned::Merged(memory)
+        } else {
+            Planned::Conflicts(conflicts)
+        };
+        plan
+    }
+}
+
+fn resolution(answer: Answer, name: &str) -> Option<Resolution> {
+    Some(match answer {
+        Answer::None => return None,
+        Answer::Ours => Resolution::Ours,
+        Answer::Theirs => Resolution::Theirs,
+        Answer::Base => Resolution::Base,
+        Answer::Delete => Resolution::Delete,
+        Answer::Set(value) => Resolution::Set(Box::new(node(name, value))),
+    })
+}
+
+/// Every question, compared with the model.
+impl Pair {
+    fn check(&self) {
+        let (store, model) = (&self.store, &self.model);
+        assert_eq!(store.head().unwrap(), model.head);
+        assert_eq!(store.head_commit().unwrap(), model.tip());
+        let branches: BTreeMap<_, _> =
+            store.branches().unwrap().into_iter().map(|(k, v)| (k.to_string(), v)).collect();
+        assert_eq!(branches, model.branches);
+        let staged: BTreeMap<String, bool> = store
+            .staged()
+            .unwrap()
+            .edits()
+            .into_iter()
+            .map(|(id, version)| (id.to_string(), version.is_some()))
+            .collect();
+        let expected: BTreeMap<_, _> =
+            model.staged.iter().map(|(id, value)| (id.clone(), value.is_some())).collect();
+        assert_eq!(staged, expected);
+        assert_eq!(memory_of(store.working_memory("", None).unwrap()), model.working());
+        let first: Memory = model
+            .working()
+            .into_iter()
+            .filter(|(name, _)| name.starts_with("n1"))
+            .take(2)
+            .collect();
+        assert_eq!(memory_of(store.working_memory("n1", Some(2)).unwrap()), first);
+        let committed = memory_of(store.snapshot().unwrap().memory("", None).unwrap());
+        assert_eq!(committed, model.memory(model.tip()));
+        self.check_commits();
+        if let Some(tip) = model.tip() {
+            self.check_line(tip);
+        }
+        self.check_pairs();
+    }
+
+    fn check_commits(&self) {
+        let (store, model) = (&self.store, &self.model);
+        for (commit, past) in &model.commits {
+            assert_eq!(store.commit_object(*commit).unwrap().parents, past.parents);
+            let snapshot = store.snapshot_at(&commit.to_string()).unwrap();
+            assert_eq!(memory_of(snapshot.memory("", None).unwrap()), past.memory);
+            assert_eq!(snapshot.count().unwrap(), past.memory.len() as u64);
+            let before = model.memory(past.parents.first().copied());
+            let changed: BTreeMap<_, _> = store
+                .changed_by(*commit)
+                .unwrap()
+                .into_iter()
+                .map(|(id, kind)| (id.to_string(), kind))
+                .collect();
+            assert_eq!(changed, diff(&before, &past.memory));
+        }
+    }
+
+    fn check_line(&self, tip: CommitId) {
+        let (store, model) = (&self.store, &self.model);
+        let ids = |options: &LogOptions| -> Vec<CommitId> {
+            store.log(options).unwrap().into_iter().map(|(id, _)| id).collect()
+        };
+        let log = model.log(tip);
+        assert_eq!(ids(&LogOptions::default()), log);
+        let two = LogOptions { limit: Some(2), ..LogOptions::default() };
+        assert_eq!(ids(&two), log[..log.len().min(2)]);
+        let chain = model.first_parents(tip);
+        let first_parent = LogOptions { first_parent: true, ..LogOptions::default() };
+        assert_eq!(ids(&first_parent), chain);
+        let back = format!("HEAD~{}", chain.len() - 1);
+        assert_eq!(store.resolve(&back).unwrap(), chain[chain.len() - 1]);
+
+        let good = chain[self.steps % chain.len()];
+        for name in (0..NODES).map(name) {
+            match (store.blame(&id(&name), None), model.blame(tip, &name)) {
+                (Ok(found), Some(expected)) => {
+                    assert_eq!(found.commit, expected.commit, "blame of {name}");
+                    assert_eq!(value_of(&found.node), expected.value, "blame of {name}");
+                    assert_eq!(found.removed, expected.removed, "blame of {name}");
+                }
+                (Err(error), None) => assert_eq!(error.kind(), ErrorKind::InvalidRef),
+                (found, _) => panic!("blame of {name}: {found:?}"),
+            }
+            for test in [NodeTest::Present, NodeTest::Absent, NodeTest::Equals(Content::text("1"))]
+            {
+                self.check_bisect(&name, &test, tip, None);
+                self.check_bisect(&name, &test, tip, Some(good));
+            }
+        }
+    }
+
+    fn check_bisect(&self, name: &str, test: &NodeTest, bad: CommitId, good: Option<CommitId>) {
+        let (store, model) = (&self.store, &self.model);
+        let holds = |commit: &CommitId| {
+            let value = model.commits[commit].memory.get(name);
+            match test {
+                NodeTest::Present => value.is_some(),
+                NodeTest::Absent => value.is_none(),
+                NodeTest::Equals(_) => value.is_some_and(|(content, _)| *content == 1),
+            }
+        };
+        let revision = good.map(|good| good.to_string());
+        let found = store.bisect_node(&id(name), test, None, revision.as_deref());
+        let chain = model.chain(bad, good).unwrap();
+        if chain.is_empty() || good.is_some_and(|good| holds(&good)) {
+            return refused(found);
+        }
+        let found = found.unwrap();
+        let mut before = false;
+        let mut flips = Vec::new();
+        for commit in &chain {
+            if holds(commit) != before {
+                before = holds(commit);
+                flips.push((*commit, before));
+            }
+        }
+        let listed: Vec<_> = found.flips.iter().map(|flip| (flip.commit, flip.holds)).collect();
+        assert_eq!(listed, flips);
+        let first = holds(&bad).then(|| *chain.iter().find(|commit| holds(commit)).unwrap());
+        assert_eq!(found.first, first);
+    }
+
+    fn check_pairs(&self) {
+        let (store, model) = (&self.store, &self.model);
+        let commits: Vec<_> = model.commits.keys().copied().collect();
+        for (place, a) in commits.iter().enumerate() {
+            let b = &commits[(place * 7 + self.steps) % commits.len()];
+            let found = store.diff(DiffTarget::Commit(*a), DiffTarget::Commit(*b)).unwrap();
+            let [old, new] = [a, b].map(|id| &model.commits[id].memory);
+            assert!(found.windows(2).all(|two| two[0].id < two[1].id));
+            for change in &found {
+                let values = [&change.old, &change.new].map(|n| n.as_deref().map(value_of));
+                let name = change.id.as_str();
+                assert_eq!(values, [old, new].map(|memory| memory.get(name).copied()));
+            }
+            let kinds: BTreeMap<_, _> =
+                found.iter().map(|change| (change.id.to_string(), change.kind)).collect();
+            assert_eq!(kinds, diff(old, new));
+            let to_working = store.diff(DiffTarget::Commit(*a), DiffTarget::Working).unwrap();
+            let from_working = store.diff(DiffTarget::Working, DiffTarget::Commit(*a)).unwrap();
+            for (found, expected) in [
+                (to_working, diff(old, &model.working())),
+                (from_working, diff(&model.working(), old)),
+            ] {
+                let found: BTreeMap<_, _> =
+                    found.iter().map(|change| (change.id.to_string(), change.kind)).collect();
+                assert_eq!(found, expected);
+            }
+            if let Some(objects) = &self.objects {
+                assert_eq!(merge_bases(objects, *a, *b).unwrap(), model.merge_bases(*a, *b));
+                let is_behind = model.ancestors(*b).contains(a);
+                assert_eq!(is_ancestor(objects, *a, *b).unwrap(), is_behind);
+            }
+        }
+    }
+
+    fn run(mut self, steps: &[Step]) {
+        for step in steps {
+            self.step(step);
+            self.check();
+        }
+        assert_eq!(self.store.verify(|_| ()).unwrap().problems, Vec::<String>::new());
+    }
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config(48))]
+
+    #[test]
+    fn salted_histories_in_memory(steps in vec(step(), 1..30)) {
+        Pair::in_memory(&InitOptions::default()).run(&steps);
+    }
+
+    #[test]
+    fn reproducible_histories_in_memory(steps in vec(step(), 1..30)) {
+        let options = InitOptions { reproducible: true, ..InitOptions::default() };
+        Pair::in_memory(&options).run(&steps);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(6))]
+
+    #[test]
+    fn histories_on_disk(steps in vec(step(), 1..25), reproducible in any::<bool>()) {
+        let directory = tempfile::tempdir().unwrap();
+        let options = InitOptions { reproducible, ..InitOptions::default() };
+        Pair::on_disk(directory.path().to_owned(), &options).run(&steps);
+    }
+}

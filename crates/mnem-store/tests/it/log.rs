@@ -1,0 +1,69 @@
+//! The order of history: the graph decides, time never does.
+
+use mnem_store::ops::log::LogOptions;
+use mnem_store::ops::{Changes, MergeOptions, MergeOutcome, Meta};
+use mnem_store::{BranchName, CommitId, ErrorKind, Store};
+
+use crate::support::{id, in_memory, note, put};
+
+fn put_at(store: &Store, name: &str, time: i64) -> CommitId {
+    let meta = Meta { time: Some(time), ..Meta::new(name, "tester") };
+    store.write(Changes::from([(id(name), Some(note(name, name)))]), &meta).unwrap()
+}
+
+fn log(store: &Store, limit: Option<usize>) -> Vec<CommitId> {
+    let options = LogOptions { limit, ..LogOptions::default() };
+    store.log(&options).unwrap().into_iter().map(|(id, _)| id).collect()
+}
+
+#[test]
+fn backdated_commits_do_not_hide_head() {
+    let store = in_memory();
+    let mut made: Vec<_> = (0..30).map(|n| put_at(&store, &format!("n{n}"), 1_000 - n)).collect();
+    made.reverse();
+    assert_eq!(log(&store, None), made);
+    assert_eq!(log(&store, Some(20)), made[..20]);
+    assert_eq!(log(&store, Some(0)), []);
+    assert_eq!(log(&store, Some(1)), [store.head_commit().unwrap().unwrap()]);
+}
+
+#[test]
+fn eight_commits_in_one_millisecond_stand_in_order() {
+    let store = in_memory();
+    let mut made: Vec<_> = (0..8).map(|n| put_at(&store, &format!("n{n}"), 5)).collect();
+    made.reverse();
+    assert_eq!(log(&store, None), made);
+}
+
+#[test]
+fn a_child_before_its_parents_then_generation_then_id() {
+    let store = in_memory();
+    let root = put_at(&store, "root", 9);
+    let side = store.on(&BranchName::new("side").unwrap(), "t").unwrap();
+    let long: Vec<_> = (0..3).map(|n| put_at(&side, &format!("s{n}"), n)).collect();
+    let short = put_at(&store, "m", 99);
+    let MergeOutcome::Merged(merge) = store.merge("side", &MergeOptions::default()).unwrap() else {
+        panic!("no merge")
+    };
+    let mut last = [long[0], short];
+    last.sort();
+    let expected = [merge, long[2], long[1], last[0], last[1], root];
+    assert_eq!(log(&store, None), expected);
+    let first_parent = LogOptions { first_parent: true, ..LogOptions::default() };
+    let chain: Vec<_> = store.log(&first_parent).unwrap().into_iter().map(|(id, _)| id).collect();
+    assert_eq!(chain, [merge, short, root]);
+    let from = LogOptions { start: Some(long[1]), ..LogOptions::default() };
+    assert_eq!(store.log(&from).unwrap().len(), 3);
+}
+
+#[test]
+fn no_history_and_an_unknown_start() {
+    let store = in_memory();
+    assert_eq!(log(&store, None), []);
+    put(&store, "x", "a");
+    let unknown = CommitId::from_bytes([7; 32]);
+    let options = LogOptions { start: Some(unknown), ..LogOptions::default() };
+    assert_eq!(store.log(&options).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(store.commit_object(unknown).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(store.changed_by(unknown).unwrap_err().kind(), ErrorKind::NotFound);
+}

@@ -1,0 +1,194 @@
+//! Memory under version control, said with plain maps: what the histories are compared with.
+//!
+//! A commit is its parents and its whole memory; nothing here knows of states, trees, diffs or
+//! indexes. Values are compared as the caller sees them, so salts do not matter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mnem_store::ops::{ChangeKind, ConflictKind};
+use mnem_store::{CommitId, Head};
+
+/// What a node says, and its source: the same content from another source is another value.
+pub type Value = (u8, u8);
+pub type Memory = BTreeMap<String, Value>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    pub parents: Vec<CommitId>,
+    pub memory: Memory,
+}
+
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub commits: BTreeMap<CommitId, Past>,
+    pub branches: BTreeMap<String, CommitId>,
+    pub head: Head,
+    pub staged: BTreeMap<String, Option<Value>>,
+}
+
+pub struct Blamed {
+    pub commit: CommitId,
+    pub value: Value,
+    pub removed: bool,
+}
+
+/// The kind of a conflict over one id, or the value that is taken.
+pub enum Joined {
+    Take(Option<Value>),
+    Conflict(ConflictKind),
+}
+
+/// The whole table, case by case, without a diff.
+pub fn join(base: Option<Value>, ours: Option<Value>, theirs: Option<Value>) -> Joined {
+    match (base, ours, theirs) {
+        (_, ours, theirs) if ours == theirs => Joined::Take(ours),
+        (base, ours, theirs) if ours == base => Joined::Take(theirs),
+        (base, ours, theirs) if theirs == base => Joined::Take(ours),
+        (None, _, _) => Joined::Conflict(ConflictKind::AddAdd),
+        (Some(_), None, Some(_)) => Joined::Conflict(ConflictKind::DeleteEdit),
+        (Some(_), Some(_), None) => Joined::Conflict(ConflictKind::EditDelete),
+        _ => Joined::Conflict(ConflictKind::EditEdit),
+    }
+}
+
+impl Model {
+    pub fn tip(&self) -> Option<CommitId> {
+        match &self.head {
+            Head::Attached(branch) => self.branches.get(branch.as_str()).copied(),
+            Head::Detached(commit) => Some(*commit),
+        }
+    }
+
+    pub fn memory(&self, commit: Option<CommitId>) -> Memory {
+        commit.map(|commit| self.commits[&commit].memory.clone()).unwrap_or_default()
+    }
+
+    pub fn working(&self) -> Memory {
+        let mut memory = self.memory(self.tip());
+        for (id, value) in &self.staged {
+            match value {
+                Some(value) => memory.insert(id.clone(), *value),
+                None => memory.remove(id),
+            };
+        }
+        memory
+    }
+
+    pub fn add(&mut self, commit: CommitId, parents: Vec<CommitId>, memory: Memory) {
+        let past = Past { parents, memory };
+        if let Some(known) = self.commits.insert(commit, past.clone()) {
+            assert_eq!(known, past, "one id for two commits");
+        }
+    }
+
+    /// A commit and everything behind it.
+    pub fn ancestors(&self, start: CommitId) -> BTreeSet<CommitId> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![start];
+        while let Some(commit) = open.pop() {
+            if found.insert(commit) {
+                open.extend(&self.commits[&commit].parents);
+            }
+        }
+        found
+    }
+
+    /// The length of the longest way to a root.
+    pub fn generation(&self, commit: CommitId) -> u64 {
+        let mut known: BTreeMap<CommitId, u64> = BTreeMap::new();
+        let behind = self.ancestors(commit);
+        while known.len() < behind.len() {
+            for id in &behind {
+                let parents = &self.commits[id].parents;
+                let of: Option<Vec<u64>> = parents.iter().map(|p| known.get(p).copied()).collect();
+                if let Some(of) = of {
+                    known.insert(*id, of.into_iter().max().map_or(0, |most| most + 1));
+                }
+            }
+        }
+        known[&commit]
+    }
+
+    /// Common ancestors that are behind no other common ancestor, by generation, then id.
+    pub fn merge_bases(&self, a: CommitId, b: CommitId) -> Vec<CommitId> {
+        let common: Vec<_> = self.ancestors(a).intersection(&self.ancestors(b)).copied().collect();
+        let mut best: Vec<_> = common
+            .iter()
+            .copied()
+            .filter(|id| !common.iter().any(|o| o != id && self.ancestors(*o).contains(id)))
+            .collect();
+        best.sort_by_key(|id| (self.generation(*id), *id));
+        best
+    }
+
+    /// A child before its parents; among the ready the later generation, then the smaller id.
+    pub fn log(&self, start: CommitId) -> Vec<CommitId> {
+        let mut left = self.ancestors(start);
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let is_ready =
+                |id: &&CommitId| !left.iter().any(|child| self.commits[child].parents.contains(id));
+            let next = left
+                .iter()
+                .filter(is_ready)
+                .min_by_key(|id| (std::cmp::Reverse(self.generation(**id)), **id));
+            let next = *next.unwrap();
+            left.remove(&next);
+            order.push(next);
+        }
+        order
+    }
+
+    pub fn first_parents(&self, start: CommitId) -> Vec<CommitId> {
+        let mut chain = vec![start];
+        while let Some(parent) = self.commits[&chain[chain.len() - 1]].parents.first() {
+            chain.push(*parent);
+        }
+        chain
+    }
+
+    fn existed(&self, start: CommitId, id: &str) -> bool {
+        self.ancestors(start).iter().any(|commit| self.commits[commit].memory.contains_key(id))
+    }
+
+    pub fn blame(&self, start: CommitId, id: &str) -> Option<Blamed> {
+        let mut commit = start;
+        let value = self.commits[&start].memory.get(id).copied();
+        loop {
+            let parents = &self.commits[&commit].parents;
+            let of = |parent: &CommitId| self.commits[parent].memory.get(id).copied();
+            let back = parents.iter().find(|parent| {
+                of(parent) == value && (value.is_some() || self.existed(**parent, id))
+            });
+            match (back, value) {
+                (Some(parent), _) => commit = *parent,
+                (None, Some(value)) => return Some(Blamed { commit, value, removed: false }),
+                (None, None) => {
+                    let value = parents.iter().find_map(of)?;
+                    return Some(Blamed { commit, value, removed: true });
+                }
+            }
+        }
+    }
+
+    /// (good, bad] on the first parents, oldest first; none when good is not among them.
+    pub fn chain(&self, bad: CommitId, good: Option<CommitId>) -> Option<Vec<CommitId>> {
+        let mut chain = self.first_parents(bad);
+        if let Some(good) = good {
+            let end = chain.iter().position(|id| *id == good)?;
+            chain.truncate(end);
+        }
+        chain.reverse();
+        Some(chain)
+    }
+}
+
+pub fn diff(old: &Memory, new: &Memory) -> BTreeMap<String, ChangeKind> {
+    let ids: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    let kind = |id: &String| match (old.get(id), new.get(id)) {
+        (None, Some(_)) => Some(ChangeKind::Added),
+        (Some(_), None) => Some(ChangeKind::Removed),
+        (old, new) => (old != new).then_some(ChangeKind::Modified),
+    };
+    ids.into_iter().filter_map(|id| Some((id.clone(), kind(id)?))).collect()
+}
