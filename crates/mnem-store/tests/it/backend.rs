@@ -322,7 +322,7 @@ fn used(bytes: &[u8]) -> Vec<usize> {
 }
 
 /// Flips one bit of each of these bytes in turn and asks everything.
-fn flip(commits: u64, places: impl Fn(&[u8]) -> Vec<usize>) {
+fn flip(commits: u64, check_pages: bool, places: impl Fn(&[u8]) -> Vec<usize>) {
     let mut author = Author::new();
     let mut script = a_script();
     script.pop();
@@ -337,6 +337,7 @@ fn flip(commits: u64, places: impl Fn(&[u8]) -> Vec<usize>) {
     let hook = std::panic::take_hook();
     // redb panics on damage, and is caught; thousands of backtraces say nothing.
     std::panic::set_hook(Box::new(|_| {}));
+    let settings = Settings { check_pages, ..every(commits) };
     let mut errors = 0_u64;
     let mut wrong = Vec::new();
     let places = places(&bytes);
@@ -345,8 +346,7 @@ fn flip(commits: u64, places: impl Fn(&[u8]) -> Vec<usize>) {
         bytes[*place] ^= 1 << (place % 8);
         let damaged = CrashStorage::new(bytes);
         let shared = damaged.clone();
-        let Ok(store) = RedbBackend::open_on("disk", move || Ok(shared.clone()), every(commits))
-        else {
+        let Ok(store) = RedbBackend::open_on("disk", move || Ok(shared.clone()), settings) else {
             errors += 1;
             continue;
         };
@@ -378,15 +378,17 @@ fn flip(commits: u64, places: impl Fn(&[u8]) -> Vec<usize>) {
 #[test]
 fn a_flipped_bit_is_an_error_or_is_not_seen() {
     for commits in [1, 256] {
-        flip(commits, |bytes| used(bytes).into_iter().step_by(101).collect());
+        flip(commits, false, |bytes| used(bytes).into_iter().step_by(101).collect());
     }
 }
 
+/// With every page checked at open: without, some bits in redb's notes about free pages end the
+/// process (see the backend's documentation).
 #[test]
 #[ignore = "minutes long; `make sweep` runs it"]
 fn a_flipped_bit_in_any_byte_is_an_error_or_is_not_seen() {
     for commits in [1, 256] {
-        flip(commits, used);
+        flip(commits, true, used);
     }
 }
 
