@@ -1,7 +1,45 @@
 //! The Python binding: conversion, nothing else.
+//!
+//! Each call converts its arguments, runs the core without the GIL, and makes the dataclasses of
+//! `mnem.types` of the answer. A panic of the core is an exception like any other.
+
+mod convert;
+mod errors;
+mod store;
+mod types;
 
 use pyo3::prelude::*;
 
 /// The compiled part of the `mnem` package.
 #[pymodule]
-mod _mnem {}
+mod _mnem {
+    use std::ffi::OsString;
+
+    use mnem_git::system;
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::errors::{error_codes, panic_on_purpose};
+    #[pymodule_export]
+    use crate::store::{PySnapshot, PyStore, in_memory, init, open};
+
+    use crate::errors::guarded;
+
+    /// The version of the release.
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    /// A node id that no other node has; ids made later sort later.
+    #[pyfunction]
+    fn new_id() -> PyResult<String> {
+        guarded(|| Ok(system::environment().new_node_id()?.as_str().to_owned()))
+    }
+
+    /// Runs the `mnem` command with these words, its own name first; returns its exit code.
+    #[pyfunction]
+    fn run_command(py: Python<'_>, words: Vec<OsString>) -> PyResult<u8> {
+        guarded(|| Ok(py.detach(|| mnem_git::run(words))))
+    }
+}

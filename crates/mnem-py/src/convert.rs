@@ -1,0 +1,184 @@
+//! Content between Python objects and the core, without a detour through JSON text.
+
+use std::ops::Deref;
+
+use mnem_store::object::ContentError;
+use mnem_store::object::ContentProblem as Problem;
+use mnem_store::object::content::{Float, Integer, MAX_CONTENT_DEPTH, Map};
+use mnem_store::{Content, Error};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::errors::Failure;
+
+/// Text from Python: a `str` that UTF-8 can hold.
+pub struct Text(String);
+
+impl Text {
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Text {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let lone = |_| Error::invalid(format!("{} stands in a text", Problem::LoneSurrogate));
+        let text = object.cast::<PyString>()?;
+        Ok(Self(text.to_str().map_err(lone).map_err(Failure::from)?.to_owned()))
+    }
+}
+
+/// Reads content out of Python objects. Subclasses of `str`, `int`, `float`, `bool`, `list`,
+/// `tuple` and `dict` count as their base.
+pub fn content_from_python(object: &Bound<'_, PyAny>) -> Result<Content, Failure> {
+    read(object, &mut Vec::new()).map_err(|error| Error::from(error).into())
+}
+
+/// Reads one value. `above` holds the containers it stands in, which bounds the recursion and
+/// finds a container that contains itself.
+fn read(
+    object: &Bound<'_, PyAny>,
+    above: &mut Vec<*mut pyo3::ffi::PyObject>,
+) -> Result<Content, ContentError> {
+    // A bool is an int to Python, so it comes first.
+    if object.is_none() {
+        Ok(Content::Null)
+    } else if let Ok(value) = object.cast::<PyBool>() {
+        Ok(Content::Bool(value.is_true()))
+    } else if let Ok(value) = object.cast::<PyString>() {
+        Ok(Content::Text(text(value)?))
+    } else if let Ok(value) = object.cast::<PyInt>() {
+        Ok(Content::Integer(integer(value)?))
+    } else if let Ok(value) = object.cast::<PyFloat>() {
+        Ok(Content::Float(Float::new(value.value())?))
+    } else if let Ok(list) = object.cast::<PyList>() {
+        inside(object, above, |above| array(list.iter(), above))
+    } else if let Ok(tuple) = object.cast::<PyTuple>() {
+        inside(object, above, |above| array(tuple.iter(), above))
+    } else if let Ok(dict) = object.cast::<PyDict>() {
+        inside(object, above, |above| map(dict, above))
+    } else {
+        Err(Problem::UnsupportedType(type_name(object)).into())
+    }
+}
+
+/// Reads a container, unless it stands in itself or too deep.
+fn inside(
+    container: &Bound<'_, PyAny>,
+    above: &mut Vec<*mut pyo3::ffi::PyObject>,
+    read: impl FnOnce(&mut Vec<*mut pyo3::ffi::PyObject>) -> Result<Content, ContentError>,
+) -> Result<Content, ContentError> {
+    if above.contains(&container.as_ptr()) {
+        return Err(Problem::Cycle.into());
+    }
+    if above.len() == MAX_CONTENT_DEPTH {
+        return Err(Problem::TooDeep.into());
+    }
+    above.push(container.as_ptr());
+    let content = read(above);
+    above.pop();
+    content
+}
+
+fn array<'py>(
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    above: &mut Vec<*mut pyo3::ffi::PyObject>,
+) -> Result<Content, ContentError> {
+    items
+        .enumerate()
+        .map(|(index, item)| read(&item, above).map_err(|error| error.under_index(index)))
+        .collect::<Result<_, _>>()
+        .map(Content::Array)
+}
+
+fn map(
+    dict: &Bound<'_, PyDict>,
+    above: &mut Vec<*mut pyo3::ffi::PyObject>,
+) -> Result<Content, ContentError> {
+    let mut entries = Vec::with_capacity(dict.len());
+    for (key, value) in dict.iter() {
+        let key = key_text(&key)?;
+        let value = read(&value, above).map_err(|error| error.under_key(&key))?;
+        entries.push((key, value));
+    }
+    Map::new(entries).map(Content::Map)
+}
+
+/// A key as the text that `json.dumps` makes of it.
+fn key_text(key: &Bound<'_, PyAny>) -> Result<String, ContentError> {
+    // The base's repr: a subclass, as an enum is, may print itself otherwise.
+    fn repr<T: pyo3::PyTypeInfo>(key: &Bound<'_, PyAny>) -> Result<String, ContentError> {
+        key.py()
+            .get_type::<T>()
+            .call_method1("__repr__", (key,))
+            .and_then(|text| text.extract())
+            .map_err(|_| Problem::UnsupportedKey(type_name(key)).into())
+    }
+    if let Ok(key) = key.cast::<PyString>() {
+        text(key)
+    } else if key.is_none() {
+        Ok("null".into())
+    } else if let Ok(key) = key.cast::<PyBool>() {
+        Ok(key.is_true().to_string())
+    } else if key.is_instance_of::<PyInt>() {
+        repr::<PyInt>(key)
+    } else if let Ok(number) = key.cast::<PyFloat>() {
+        Float::new(number.value())?;
+        repr::<PyFloat>(key)
+    } else {
+        Err(Problem::UnsupportedKey(type_name(key)).into())
+    }
+}
+
+fn text(text: &Bound<'_, PyString>) -> Result<String, ContentError> {
+    Ok(text.to_str().map_err(|_| Problem::LoneSurrogate)?.to_owned())
+}
+
+fn integer(value: &Bound<'_, PyInt>) -> Result<Integer, ContentError> {
+    if let Ok(value) = value.extract::<i64>() {
+        return Ok(value.into());
+    }
+    value.extract::<u64>().map(Integer::from).map_err(|_| Problem::IntegerOutOfRange.into())
+}
+
+fn type_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().name().map_or_else(|_| "value".into(), |name| name.to_string())
+}
+
+/// Makes Python objects of content: `None`, `bool`, `int`, `float`, `str`, `list`, `dict`.
+pub fn content_to_python<'py>(py: Python<'py>, content: &Content) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match content {
+        Content::Null => py.None().into_bound(py),
+        Content::Bool(value) => PyBool::new(py, *value).to_owned().into_any(),
+        Content::Integer(value) => match i64::try_from(value.get()) {
+            Ok(small) => small.into_pyobject(py)?.into_any(),
+            Err(_) => value.get().into_pyobject(py)?.into_any(),
+        },
+        Content::Float(value) => PyFloat::new(py, value.get()).into_any(),
+        Content::Text(text) => PyString::new(py, text).into_any(),
+        Content::Array(items) => {
+            let list = PyList::empty(py);
+            for item in items {
+                list.append(content_to_python(py, item)?)?;
+            }
+            list.into_any()
+        }
+        Content::Map(map) => {
+            let dict = PyDict::new(py);
+            for (key, value) in map.iter() {
+                dict.set_item(key, content_to_python(py, value)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}

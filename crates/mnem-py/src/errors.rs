@@ -1,0 +1,86 @@
+//! Errors of the core as Python exceptions, through the one table in `mnem.errors`.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use mnem_store::object::ContentError;
+use mnem_store::{Error, ErrorKind};
+use pyo3::intern;
+use pyo3::prelude::*;
+
+/// What a call of the binding fails with.
+#[derive(Debug)]
+pub enum Failure {
+    /// An error of the core.
+    Core(Error),
+    /// What Python raised, in a conversion or in a callable that was passed in; it comes out as
+    /// it is.
+    Python(PyErr),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Core(error)
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Core(error) => {
+                let wrong_type = error.content().is_some_and(ContentError::is_type_error);
+                exception(error.kind().code(), &error.to_string(), error.hint_text(), wrong_type)
+            }
+            Failure::Python(error) => error,
+        }
+    }
+}
+
+/// The exception that `mnem.errors` makes of an error; should it fail to, what it raised.
+fn exception(code: &str, message: &str, hint: Option<&str>, wrong_type: bool) -> PyErr {
+    Python::attach(|py| {
+        py.import(intern!(py, "mnem.errors"))
+            .and_then(|errors| errors.getattr(intern!(py, "_exception")))
+            .and_then(|make| make.call1((code, message, hint, wrong_type)))
+            .map_or_else(|error| error, PyErr::from_value)
+    })
+}
+
+/// Runs one call of the binding: a panic is an exception like any other.
+pub fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> PyResult<T> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(PyErr::from),
+        Err(panic) => {
+            let message = format!("internal error: {}", panic_message(panic.as_ref()));
+            Err(exception("internal", &message, None, false))
+        }
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    if let Some(text) = panic.downcast_ref::<&str>() {
+        text
+    } else if let Some(text) = panic.downcast_ref::<String>() {
+        text
+    } else {
+        "a panic without a message"
+    }
+}
+
+/// The code of every kind of error; `mnem.errors` has a class for each.
+#[pyfunction]
+pub fn error_codes() -> Vec<&'static str> {
+    ErrorKind::ALL.iter().map(|kind| kind.code()).collect()
+}
+
+/// Panics, so that a test can see what becomes of it.
+#[pyfunction]
+pub fn panic_on_purpose(message: String) -> PyResult<()> {
+    guarded(|| std::panic::panic_any(message))
+}

@@ -1,0 +1,615 @@
+//! The open store: each method converts in, calls the core without the GIL, converts out.
+
+#![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mnem_git::system;
+use mnem_store::ops::log::LogOptions;
+use mnem_store::ops::{DiffTarget, MergeOptions, Meta, NodeTest};
+use mnem_store::portable::chat::{self, ChatOptions, Rule};
+use mnem_store::store::local::LocalEdit;
+use mnem_store::{BranchName, Error, InitOptions, NodeId, Snapshot, Store};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use crate::convert::{Text, content_from_python};
+use crate::errors::{Failure, guarded};
+use crate::types;
+
+/// Names, each with the object id it stands for.
+type NamesAndIds = Vec<(String, String)>;
+
+/// A timeout that no clock overflows on.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// A handle of an open store.
+#[pyclass(frozen, name = "Store", module = "mnem._mnem")]
+pub struct PyStore(Store);
+
+/// Memory at one commit.
+///
+/// `mnem.Store.update` hands it to its callable. It does not change, whatever is written later.
+#[pyclass(frozen, name = "Snapshot", module = "mnem")]
+pub struct PySnapshot(Snapshot);
+
+#[pymethods]
+impl PySnapshot {
+    /// The id of the commit, 64 hexadecimal digits; `None` on a branch without one.
+    #[getter]
+    fn commit(&self) -> Option<String> {
+        self.0.commit().map(|commit| commit.to_string())
+    }
+
+    /// The node with this id, or `None`.
+    fn get<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| get(py, &id, || Ok(self.0.clone())))
+    }
+
+    /// Whether there is a node with this id.
+    fn exists(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
+        guarded(|| exists(py, &id, || Ok(self.0.clone())))
+    }
+
+    /// The nodes whose id begins with `prefix`, at most `limit` of them, by id.
+    #[pyo3(signature = (prefix = None, limit = None))]
+    fn memory<'py>(
+        &self,
+        py: Python<'py>,
+        prefix: Option<Text>,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        guarded(|| memory(py, prefix.as_deref(), limit, || Ok(self.0.clone())))
+    }
+}
+
+fn get<'py>(
+    py: Python<'py>,
+    id: &str,
+    snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let id = NodeId::from_stored(id);
+    let node = py.detach(|| snapshot()?.get(&id))?;
+    Ok(types::node_to_python(py, node.as_ref())?)
+}
+
+fn exists(
+    py: Python<'_>,
+    id: &str,
+    snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
+) -> Result<bool, Failure> {
+    let id = NodeId::from_stored(id);
+    Ok(py.detach(|| snapshot()?.version(&id))?.is_some())
+}
+
+fn memory<'py>(
+    py: Python<'py>,
+    prefix: Option<&str>,
+    limit: Option<usize>,
+    snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
+) -> Result<Bound<'py, PyDict>, Failure> {
+    let memory = py.detach(|| snapshot()?.memory(prefix.unwrap_or_default(), limit))?;
+    Ok(types::memory_to_python(py, &memory)?)
+}
+
+fn init_options(default_branch: Option<Text>, reproducible: bool) -> Result<InitOptions, Error> {
+    let mut options = InitOptions { reproducible, ..InitOptions::default() };
+    if let Some(name) = default_branch {
+        options.default_branch = BranchName::new(name.into_string())?;
+    }
+    Ok(options)
+}
+
+fn meta(message: Text, author: Option<Text>, time: Option<i64>, allow_empty: bool) -> Meta {
+    Meta {
+        time,
+        allow_empty,
+        ..Meta::new(message.into_string(), system::author(author.as_deref()))
+    }
+}
+
+/// Makes a store in a directory and opens it.
+#[pyfunction]
+pub fn init(
+    py: Python<'_>,
+    path: PathBuf,
+    default_branch: Option<Text>,
+    reproducible: bool,
+) -> PyResult<PyStore> {
+    guarded(|| {
+        let options = init_options(default_branch, reproducible)?;
+        Ok(PyStore(py.detach(|| Store::init(&path, &options, system::environment()))?))
+    })
+}
+
+/// Opens the store at a directory or above it; waits this many seconds for another process.
+#[pyfunction]
+pub fn open(py: Python<'_>, path: PathBuf, busy_timeout: f64) -> PyResult<PyStore> {
+    guarded(|| {
+        if busy_timeout.is_nan() || busy_timeout < 0.0 {
+            return Err(Error::invalid(format!(
+                "busy_timeout must be a number of seconds from 0, not {busy_timeout}"
+            ))
+            .into());
+        }
+        let mut environment = system::environment();
+        environment.busy_timeout = Duration::try_from_secs_f64(busy_timeout)
+            .map_or(LONGEST_TIMEOUT, |timeout| timeout.min(LONGEST_TIMEOUT));
+        Ok(PyStore(py.detach(|| Store::open(&path, environment))?))
+    })
+}
+
+/// Makes a store in memory.
+#[pyfunction]
+pub fn in_memory(
+    py: Python<'_>,
+    default_branch: Option<Text>,
+    reproducible: bool,
+) -> PyResult<PyStore> {
+    guarded(|| {
+        let options = init_options(default_branch, reproducible)?;
+        Ok(PyStore(py.detach(|| Store::in_memory(&options, system::environment()))?))
+    })
+}
+
+#[pymethods]
+impl PyStore {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(|| {
+            py.detach(|| self.0.close());
+            Ok(())
+        })
+    }
+
+    #[getter]
+    fn root(&self) -> Option<PathBuf> {
+        self.0.root().map(ToOwned::to_owned)
+    }
+
+    #[getter]
+    fn bound(&self) -> Option<&str> {
+        self.0.bound().map(BranchName::as_str)
+    }
+
+    #[getter]
+    fn format_version(&self) -> PyResult<u64> {
+        guarded(|| Ok(self.0.format_version()?.number()))
+    }
+
+    fn head(&self, py: Python<'_>) -> PyResult<String> {
+        guarded(|| Ok(py.detach(|| self.0.head())?.render()))
+    }
+
+    fn head_commit(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        guarded(|| Ok(py.detach(|| self.0.head_commit())?.map(|commit| commit.to_string())))
+    }
+
+    fn resolve(&self, py: Python<'_>, revision: Text) -> PyResult<String> {
+        guarded(|| Ok(py.detach(|| self.0.resolve(&revision))?.to_string()))
+    }
+
+    // ---- branches ----
+
+    fn branches(&self, py: Python<'_>) -> PyResult<NamesAndIds> {
+        guarded(|| {
+            let branches = py.detach(|| self.0.branches())?;
+            Ok(branches
+                .into_iter()
+                .map(|(name, tip)| (name.to_string(), tip.to_string()))
+                .collect())
+        })
+    }
+
+    fn new_branch(&self, py: Python<'_>, name: Text, start: Option<Text>) -> PyResult<()> {
+        guarded(|| {
+            let (name, author) = (BranchName::new(name.into_string())?, system::author(None));
+            py.detach(|| self.0.create_branch(&name, start.as_deref(), &author))?;
+            Ok(())
+        })
+    }
+
+    fn delete_branch(&self, py: Python<'_>, name: Text) -> PyResult<bool> {
+        guarded(|| {
+            let (name, author) =
+                (BranchName::from_stored(name.into_string()), system::author(None));
+            Ok(py.detach(|| self.0.delete_branch(&name, &author))?)
+        })
+    }
+
+    fn checkout(&self, py: Python<'_>, target: Text, discard: bool) -> PyResult<()> {
+        guarded(|| {
+            py.detach(|| self.0.checkout(&target, discard))?;
+            Ok(())
+        })
+    }
+
+    fn checkout_new(
+        &self,
+        py: Python<'_>,
+        name: Text,
+        start: Option<Text>,
+        discard: bool,
+    ) -> PyResult<()> {
+        guarded(|| {
+            let (name, author) = (BranchName::new(name.into_string())?, system::author(None));
+            py.detach(|| self.0.checkout_new(&name, start.as_deref(), discard, &author))?;
+            Ok(())
+        })
+    }
+
+    fn on(&self, py: Python<'_>, branch: Text) -> PyResult<Self> {
+        guarded(|| {
+            let (branch, author) =
+                (BranchName::from_stored(branch.into_string()), system::author(None));
+            Ok(Self(py.detach(|| self.0.on(&branch, &author))?))
+        })
+    }
+
+    // ---- staging ----
+
+    fn stage(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> PyResult<String> {
+        guarded(|| {
+            let node = types::node_from_python(node)?;
+            Ok(py.detach(|| self.0.stage(node))?.to_string())
+        })
+    }
+
+    fn unstage(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
+        guarded(|| {
+            let id = NodeId::from_stored(id.into_string());
+            Ok(py.detach(|| self.0.unstage(&id))?)
+        })
+    }
+
+    fn remove(&self, py: Python<'_>, id: Text) -> PyResult<()> {
+        guarded(|| {
+            let id = NodeId::from_stored(id.into_string());
+            Ok(py.detach(|| self.0.remove(&id))?)
+        })
+    }
+
+    fn staged(&self, py: Python<'_>) -> PyResult<(NamesAndIds, Vec<String>)> {
+        guarded(|| {
+            let staged = py.detach(|| self.0.staged())?;
+            let nodes = staged.nodes.iter().map(|(id, node)| (id.to_string(), node.to_string()));
+            let deletions = staged.deletions.iter().map(ToString::to_string);
+            Ok((nodes.collect(), deletions.collect()))
+        })
+    }
+
+    // ---- reading ----
+
+    fn get<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| get(py, &id, || self.0.snapshot()))
+    }
+
+    fn exists(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
+        guarded(|| exists(py, &id, || self.0.snapshot()))
+    }
+
+    fn memory<'py>(
+        &self,
+        py: Python<'py>,
+        prefix: Option<Text>,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        guarded(|| memory(py, prefix.as_deref(), limit, || self.0.snapshot()))
+    }
+
+    fn memory_at<'py>(
+        &self,
+        py: Python<'py>,
+        revision: Text,
+        prefix: Option<Text>,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        guarded(|| memory(py, prefix.as_deref(), limit, || self.0.snapshot_at(&revision)))
+    }
+
+    fn working_node<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let id = NodeId::from_stored(id.into_string());
+            let node = py.detach(|| self.0.working_node(&id))?;
+            Ok(types::node_to_python(py, node.as_ref())?)
+        })
+    }
+
+    fn working_memory<'py>(
+        &self,
+        py: Python<'py>,
+        prefix: Option<Text>,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        guarded(|| {
+            let prefix = prefix.as_deref().unwrap_or_default();
+            let memory = py.detach(|| self.0.working_memory(prefix, limit))?;
+            Ok(types::memory_to_python(py, &memory)?)
+        })
+    }
+
+    // ---- writing ----
+
+    fn commit(
+        &self,
+        py: Python<'_>,
+        message: Text,
+        author: Option<Text>,
+        time_ms: Option<i64>,
+        allow_empty: bool,
+    ) -> PyResult<String> {
+        guarded(|| {
+            let meta = meta(message, author, time_ms, allow_empty);
+            Ok(py.detach(|| self.0.commit(&meta))?.commit.to_string())
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)] // the keywords of the SDK
+    fn write(
+        &self,
+        py: Python<'_>,
+        changes: &Bound<'_, PyAny>,
+        message: Text,
+        author: Option<Text>,
+        time_ms: Option<i64>,
+        base: Option<Text>,
+        allow_empty: bool,
+    ) -> PyResult<String> {
+        guarded(|| {
+            let changes = types::changes_from_python(changes)?;
+            let mut meta = meta(message, author, time_ms, allow_empty);
+            let commit = py.detach(|| {
+                meta.base = base.map(|revision| self.0.resolve(&revision)).transpose()?;
+                self.0.write(changes, &meta)
+            })?;
+            Ok(commit.to_string())
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)] // the keywords of the SDK
+    fn update(
+        &self,
+        py: Python<'_>,
+        change: Py<PyAny>,
+        message: Text,
+        author: Option<Text>,
+        time_ms: Option<i64>,
+        base: Option<Text>,
+        allow_empty: bool,
+    ) -> PyResult<String> {
+        guarded(|| {
+            let mut meta = meta(message, author, time_ms, allow_empty);
+            // What the callable raises goes around the core, which has no room for it.
+            let mut raised = None;
+            let written = py.detach(|| {
+                meta.base = base.map(|revision| self.0.resolve(&revision)).transpose()?;
+                self.0.update(&meta, |snapshot| {
+                    Python::attach(|py| {
+                        let changes = change.call1(py, (PySnapshot(snapshot.clone()),))?;
+                        types::changes_from_python(changes.bind(py))
+                    })
+                    .map_err(|failure| match failure {
+                        Failure::Core(error) => error,
+                        Failure::Python(error) => {
+                            raised = Some(error);
+                            Error::invalid("the callable of update raised")
+                        }
+                    })
+                })
+            });
+            match raised {
+                Some(error) => Err(error.into()),
+                None => Ok(written?.to_string()),
+            }
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)] // the keywords of the SDK
+    fn merge<'py>(
+        &self,
+        py: Python<'py>,
+        theirs: Text,
+        resolutions: Option<&Bound<'py, PyAny>>,
+        strategy: Option<Text>,
+        message: Option<Text>,
+        author: Option<Text>,
+        time_ms: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let options = MergeOptions {
+                resolutions: types::resolutions_from_python(resolutions)?,
+                strategy: types::strategy(strategy.as_deref())?,
+                message: message.map(Text::into_string),
+                author: system::author(author.as_deref()),
+                time: time_ms,
+            };
+            let outcome = py.detach(|| self.0.merge(&theirs, &options))?;
+            Ok(types::merge_to_python(py, &outcome)?)
+        })
+    }
+
+    // ---- history ----
+
+    fn log<'py>(
+        &self,
+        py: Python<'py>,
+        first_parent: bool,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        guarded(|| {
+            let options = LogOptions { start: None, first_parent, limit };
+            let list = PyList::empty(py);
+            for (id, commit) in py.detach(|| self.0.log(&options))? {
+                list.append(types::commit_to_python(py, id, &commit)?)?;
+            }
+            Ok(list)
+        })
+    }
+
+    fn diff<'py>(
+        &self,
+        py: Python<'py>,
+        frm: Option<Text>,
+        to: Option<Text>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        guarded(|| {
+            let changes = py.detach(|| {
+                let before = match frm {
+                    Some(revision) => DiffTarget::Commit(self.0.resolve(&revision)?),
+                    None => self.0.head_commit()?.map_or(DiffTarget::Nothing, DiffTarget::Commit),
+                };
+                let after = match to {
+                    Some(revision) => DiffTarget::Commit(self.0.resolve(&revision)?),
+                    None => DiffTarget::Working,
+                };
+                self.0.diff(before, after)
+            })?;
+            Ok(types::changes_to_python(py, &changes)?)
+        })
+    }
+
+    fn changed_by<'py>(&self, py: Python<'py>, revision: Text) -> PyResult<Bound<'py, PyDict>> {
+        guarded(|| {
+            let changed = py.detach(|| self.0.changed_by(self.0.resolve(&revision)?))?;
+            let dict = PyDict::new(py);
+            for (id, kind) in changed {
+                dict.set_item(id.as_str(), kind.as_str())?;
+            }
+            Ok(dict)
+        })
+    }
+
+    fn blame<'py>(
+        &self,
+        py: Python<'py>,
+        id: Text,
+        at: Option<Text>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let id = NodeId::from_stored(id.into_string());
+            let blame = py.detach(|| self.0.blame(&id, at.as_deref()))?;
+            Ok(types::blame_to_python(py, &blame)?)
+        })
+    }
+
+    fn bisect(
+        &self,
+        py: Python<'_>,
+        predicate: Py<PyAny>,
+        bad: Option<Text>,
+        good: Option<Text>,
+    ) -> PyResult<String> {
+        guarded(|| {
+            let holds = |snapshot: &Snapshot| -> Result<bool, Failure> {
+                let memory = snapshot.memory("", None)?;
+                Python::attach(|py| {
+                    let memory = types::memory_to_python(py, &memory)?;
+                    Ok(predicate.bind(py).call1((memory,))?.is_truthy()?)
+                })
+            };
+            let commit = py.detach(|| self.0.bisect(bad.as_deref(), good.as_deref(), holds))?;
+            Ok(commit.to_string())
+        })
+    }
+
+    /// `test` is `"present"`, `"absent"` or `"equals"`; the last takes `content`.
+    fn flips<'py>(
+        &self,
+        py: Python<'py>,
+        id: Text,
+        test: &str,
+        content: &Bound<'py, PyAny>,
+        bad: Option<Text>,
+        good: Option<Text>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        guarded(|| {
+            let id = NodeId::from_stored(id.into_string());
+            let test = match test {
+                "present" => NodeTest::Present,
+                "absent" => NodeTest::Absent,
+                _ => NodeTest::Equals(content_from_python(content)?),
+            };
+            let flips = py.detach(|| self.0.flips(&id, &test, bad.as_deref(), good.as_deref()))?;
+            Ok(types::flips_to_python(py, &flips)?)
+        })
+    }
+
+    fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let verified = py.detach(|| self.0.verify(|_| {}))?;
+            Ok(types::verified_to_python(py, &verified)?)
+        })
+    }
+
+    // ---- beside memory ----
+
+    fn local_get<'py>(
+        &self,
+        py: Python<'py>,
+        owner: Text,
+        key: &[u8],
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        guarded(|| {
+            let value = py.detach(|| self.0.local_get(&owner, key))?;
+            Ok(value.map(|value| PyBytes::new(py, &value)))
+        })
+    }
+
+    fn local_set(
+        &self,
+        py: Python<'_>,
+        owner: Text,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) -> PyResult<()> {
+        guarded(|| {
+            let edit = LocalEdit {
+                owner: owner.into_string(),
+                key: key.to_vec(),
+                value: value.map(<[u8]>::to_vec),
+            };
+            Ok(py.detach(|| self.0.local_edit(&[edit]))?)
+        })
+    }
+
+    fn local_rows<'py>(
+        &self,
+        py: Python<'py>,
+        owner: Text,
+        prefix: &[u8],
+    ) -> PyResult<Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
+        guarded(|| {
+            let rows = py.detach(|| self.0.local_rows(&owner, prefix))?;
+            Ok(rows
+                .iter()
+                .map(|(key, value)| (PyBytes::new(py, key), PyBytes::new(py, value)))
+                .collect())
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)] // the keywords of the SDK
+    fn import_chat<'py>(
+        &self,
+        py: Python<'py>,
+        messages: &Bound<'py, PyAny>,
+        transcript: Text,
+        rules: Option<&Bound<'py, PyAny>>,
+        keep_all: bool,
+        author: Text,
+        time_ms: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let messages = types::list_from_python(messages)?;
+            let rules = rules.map(types::list_from_python).transpose()?;
+            let options = ChatOptions {
+                transcript: transcript.into_string(),
+                rules: rules.as_ref().map(Rule::table).transpose()?,
+                keep_all,
+                author: author.into_string(),
+                time: time_ms,
+            };
+            let report = py.detach(|| chat::import_chat(&self.0, &messages, &options))?;
+            Ok(types::chat_report_to_python(py, &report)?)
+        })
+    }
+}

@@ -1,0 +1,335 @@
+//! The dataclasses of `mnem.types`, made of what the core answers and read into what it takes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mnem_store::object::Lineage;
+use mnem_store::ops::{
+    Blame, Changes, Conflict, Flip, MergeOutcome, NodeChange, Resolution, Strategy, Verified,
+};
+use mnem_store::portable::chat::ChatReport;
+use mnem_store::store::snapshot::Memory;
+use mnem_store::{
+    Commit, CommitId, Content, ContentKind, Error, MemoryNode, NodeId, NodeVersionId, Provenance,
+};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyMapping, PyNone, PyString, PyTuple};
+
+use crate::convert::{Text, content_from_python, content_to_python};
+use crate::errors::Failure;
+
+type Made<'py> = PyResult<Bound<'py, PyAny>>;
+
+/// A class of `mnem.types`.
+fn class<'py>(py: Python<'py>, name: &str) -> Made<'py> {
+    py.import(intern!(py, "mnem.types"))?.getattr(name)
+}
+
+/// `None`, or what `make` makes of the value.
+fn optional<'py, T>(
+    py: Python<'py>,
+    value: Option<&T>,
+    make: impl FnOnce(&T) -> Made<'py>,
+) -> Made<'py> {
+    value.map_or_else(|| Ok(PyNone::get(py).to_owned().into_any()), make)
+}
+
+/// The nodes of one answer: the classes are looked up once.
+struct Nodes<'py> {
+    node: Bound<'py, PyAny>,
+    provenance: Bound<'py, PyAny>,
+    /// Frozen, so one serves every node without provenance.
+    nowhere: Bound<'py, PyAny>,
+}
+
+impl<'py> Nodes<'py> {
+    fn new(py: Python<'py>) -> PyResult<Self> {
+        let provenance = class(py, "Provenance")?;
+        let nowhere = provenance.call0()?;
+        Ok(Self { node: class(py, "MemoryNode")?, provenance, nowhere })
+    }
+
+    fn make(&self, node: &MemoryNode) -> Made<'py> {
+        let py = self.node.py();
+        let provenance = if node.provenance.is_empty() {
+            self.nowhere.clone()
+        } else {
+            let Provenance { agent_step, observation, tool_call, source, note } = &node.provenance;
+            self.provenance.call1((agent_step, observation, tool_call, source, note))?
+        };
+        let lineage = (!node.derived_from.is_empty()).then_some(&node.derived_from);
+        self.node.call1((
+            node.id.as_str(),
+            content_to_python(py, &node.content)?,
+            node.content_kind.as_str(),
+            provenance,
+            node.event_time,
+            node.valid_from,
+            node.valid_to,
+            optional(py, lineage, |lineage| lineage_to_python(py, lineage))?,
+        ))
+    }
+
+    fn optional(&self, node: Option<&Arc<MemoryNode>>) -> Made<'py> {
+        optional(self.node.py(), node, |node| self.make(node))
+    }
+}
+
+fn lineage_to_python<'py>(py: Python<'py>, lineage: &[Lineage]) -> Made<'py> {
+    let list = PyList::empty(py);
+    for parent in lineage {
+        let entry = PyDict::new(py);
+        entry.set_item("id", parent.id.as_str())?;
+        entry.set_item("object", parent.object.to_string())?;
+        list.append(entry)?;
+    }
+    Ok(list.into_any())
+}
+
+/// A `MemoryNode`, or `None`.
+pub fn node_to_python<'py>(py: Python<'py>, node: Option<&Arc<MemoryNode>>) -> Made<'py> {
+    Nodes::new(py)?.optional(node)
+}
+
+/// A `dict` from node id to `MemoryNode`, in the order of the ids.
+pub fn memory_to_python<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyDict>> {
+    let nodes = Nodes::new(py)?;
+    let dict = PyDict::new(py);
+    for (id, node) in memory {
+        dict.set_item(id.as_str(), nodes.make(node)?)?;
+    }
+    Ok(dict)
+}
+
+/// A `Commit`.
+pub fn commit_to_python<'py>(py: Python<'py>, id: CommitId, commit: &Commit) -> Made<'py> {
+    class(py, "Commit")?.call1((
+        id.to_string(),
+        PyTuple::new(py, commit.parents.iter().map(CommitId::to_string))?,
+        commit.state.to_string(),
+        &commit.message,
+        &commit.author,
+        commit.time,
+    ))
+}
+
+/// A `Blame`.
+pub fn blame_to_python<'py>(py: Python<'py>, blame: &Blame) -> Made<'py> {
+    let node = Nodes::new(py)?.make(&blame.node)?;
+    class(py, "Blame")?.call1((blame.commit.to_string(), node, blame.time, blame.removed))
+}
+
+/// A list of `Flip`.
+pub fn flips_to_python<'py>(py: Python<'py>, flips: &[Flip]) -> PyResult<Bound<'py, PyList>> {
+    let (nodes, flip_class) = (Nodes::new(py)?, class(py, "Flip")?);
+    let list = PyList::empty(py);
+    for flip in flips {
+        let node = nodes.optional(flip.node.as_ref())?;
+        list.append(flip_class.call1((flip.commit.to_string(), flip.holds, node))?)?;
+    }
+    Ok(list)
+}
+
+/// A list of `NodeChange`.
+pub fn changes_to_python<'py>(
+    py: Python<'py>,
+    changes: &[NodeChange],
+) -> PyResult<Bound<'py, PyList>> {
+    let (nodes, change_class) = (Nodes::new(py)?, class(py, "NodeChange")?);
+    let list = PyList::empty(py);
+    for change in changes {
+        let (old, new) =
+            (nodes.optional(change.old.as_ref())?, nodes.optional(change.new.as_ref())?);
+        list.append(change_class.call1((change.id.as_str(), change.kind.as_str(), old, new))?)?;
+    }
+    Ok(list)
+}
+
+/// A `MergeResult`.
+pub fn merge_to_python<'py>(py: Python<'py>, outcome: &MergeOutcome) -> Made<'py> {
+    let (status, commit, conflicts) = match outcome {
+        MergeOutcome::UpToDate => ("up-to-date", None, [].as_slice()),
+        MergeOutcome::FastForwarded(commit) => ("fast-forwarded", Some(commit), [].as_slice()),
+        MergeOutcome::Merged(commit) => ("merged", Some(commit), [].as_slice()),
+        MergeOutcome::Conflicts(conflicts) => ("conflicts", None, conflicts.as_slice()),
+    };
+    let (nodes, conflict_class) = (Nodes::new(py)?, class(py, "Conflict")?);
+    let conflict = |conflict: &Conflict| {
+        conflict_class.call1((
+            conflict.id.as_str(),
+            conflict.kind.as_str(),
+            nodes.optional(conflict.base.as_ref())?,
+            nodes.optional(conflict.ours.as_ref())?,
+            nodes.optional(conflict.theirs.as_ref())?,
+        ))
+    };
+    let conflicts = conflicts.iter().map(conflict).collect::<PyResult<Vec<_>>>()?;
+    class(py, "MergeResult")?.call1((
+        status,
+        commit.map(CommitId::to_string),
+        PyTuple::new(py, conflicts)?,
+    ))
+}
+
+/// A `Verified`.
+pub fn verified_to_python<'py>(py: Python<'py>, verified: &Verified) -> Made<'py> {
+    let Verified { nodes, states, commits, branches, problems } = verified;
+    class(py, "Verified")?.call1((nodes, states, commits, branches, PyTuple::new(py, problems)?))
+}
+
+/// A `ChatReport`.
+pub fn chat_report_to_python<'py>(py: Python<'py>, report: &ChatReport) -> Made<'py> {
+    class(py, "ChatReport")?.call1((
+        &report.transcript,
+        report.messages,
+        report.before,
+        report.results,
+        report.commits,
+        report.written,
+        report.unchanged,
+        report.passed_over,
+        report.head.map(|commit| commit.to_string()),
+    ))
+}
+
+/// Reads a `MemoryNode`.
+pub fn node_from_python(object: &Bound<'_, PyAny>) -> Result<MemoryNode, Failure> {
+    let py = object.py();
+    expect_instance(object, "MemoryNode")?;
+    let provenance = object.getattr(intern!(py, "provenance"))?;
+    expect_instance(&provenance, "Provenance")?;
+    let time = |name| object.getattr(name)?.extract::<Option<i64>>();
+    Ok(MemoryNode {
+        id: NodeId::from_stored(text(object, "id")?),
+        content: content_from_python(&object.getattr(intern!(py, "content"))?)?,
+        content_kind: content_kind(&text(object, "content_kind")?)?,
+        provenance: Provenance {
+            agent_step: optional_text(&provenance, "agent_step")?,
+            observation: optional_text(&provenance, "observation")?,
+            tool_call: optional_text(&provenance, "tool_call")?,
+            source: optional_text(&provenance, "source")?,
+            note: optional_text(&provenance, "note")?,
+        },
+        event_time: time("event_time")?,
+        valid_from: time("valid_from")?,
+        valid_to: time("valid_to")?,
+        derived_from: lineage_from_python(&object.getattr(intern!(py, "derived_from"))?)?,
+        salt: None,
+    })
+}
+
+fn lineage_from_python(object: &Bound<'_, PyAny>) -> Result<Vec<Lineage>, Failure> {
+    if object.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut lineage = Vec::new();
+    for parent in object.try_iter()? {
+        let parent = parent?;
+        let part = |name| Ok::<_, PyErr>(parent.get_item(name)?.extract::<Text>()?.into_string());
+        let object: NodeVersionId = part("object")?.parse()?;
+        lineage.push(Lineage { id: NodeId::new(part("id")?)?, object });
+    }
+    Ok(lineage)
+}
+
+/// Reads a mapping from node id to content, a `MemoryNode`, or `None`, which removes the node.
+pub fn changes_from_python(object: &Bound<'_, PyAny>) -> Result<Changes, Failure> {
+    let mapping = object.cast::<PyMapping>().map_err(PyErr::from)?;
+    let node_class = class(object.py(), "MemoryNode")?;
+    let mut changes = Changes::new();
+    for item in mapping.items()? {
+        let (id, value) = item.extract::<(Text, Bound<'_, PyAny>)>()?;
+        let id = NodeId::from_stored(id.into_string());
+        let node = if value.is_none() {
+            None
+        } else if value.is_instance(&node_class)? {
+            Some(node_from_python(&value)?)
+        } else {
+            Some(MemoryNode::note(id.clone(), content_from_python(&value)?))
+        };
+        changes.insert(id, node);
+    }
+    Ok(changes)
+}
+
+/// Reads a mapping from node id to `"ours"`, `"theirs"`, `"base"`, `"delete"` or a `MemoryNode`.
+pub fn resolutions_from_python(
+    object: Option<&Bound<'_, PyAny>>,
+) -> Result<BTreeMap<NodeId, Resolution>, Failure> {
+    let mut resolutions = BTreeMap::new();
+    let Some(object) = object else { return Ok(resolutions) };
+    for item in object.cast::<PyMapping>().map_err(PyErr::from)?.items()? {
+        let (id, value) = item.extract::<(Text, Bound<'_, PyAny>)>()?;
+        let resolution = if value.is_instance_of::<PyString>() {
+            match &*value.extract::<Text>()? {
+                "ours" => Resolution::Ours,
+                "theirs" => Resolution::Theirs,
+                "base" => Resolution::Base,
+                "delete" => Resolution::Delete,
+                other => {
+                    return Err(Error::invalid(format!(
+                        "the resolution of {:?} must be \"ours\", \"theirs\", \"base\", \"delete\" or a MemoryNode, not {other:?}",
+                        &*id
+                    ))
+                    .into());
+                }
+            }
+        } else {
+            Resolution::Set(Box::new(node_from_python(&value)?))
+        };
+        resolutions.insert(NodeId::from_stored(id.into_string()), resolution);
+    }
+    Ok(resolutions)
+}
+
+/// Reads `"ours"` or `"theirs"`.
+pub fn strategy(name: Option<&str>) -> Result<Option<Strategy>, Error> {
+    match name {
+        None => Ok(None),
+        Some("ours") => Ok(Some(Strategy::Ours)),
+        Some("theirs") => Ok(Some(Strategy::Theirs)),
+        Some(other) => {
+            Err(Error::invalid(format!("strategy must be \"ours\" or \"theirs\", not {other:?}")))
+        }
+    }
+}
+
+fn content_kind(name: &str) -> Result<ContentKind, Error> {
+    ContentKind::from_name(name).ok_or_else(|| {
+        Error::invalid(format!("content_kind must be \"note\" or \"claim\", not {name:?}"))
+    })
+}
+
+fn expect_instance(object: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
+    if object.is_instance(&class(object.py(), name)?)? {
+        Ok(())
+    } else {
+        let found = object.get_type().name()?;
+        Err(PyTypeError::new_err(format!("expected a mnem.{name}, not {found}")))
+    }
+}
+
+fn text(object: &Bound<'_, PyAny>, name: &str) -> Result<String, Failure> {
+    optional_text(object, name)?
+        .ok_or_else(|| PyTypeError::new_err(format!("{name} must be a str, not None")).into())
+}
+
+fn optional_text(object: &Bound<'_, PyAny>, name: &str) -> Result<Option<String>, Failure> {
+    let value = object.getattr(name)?;
+    if value.is_none() {
+        return Ok(None);
+    }
+    if !value.is_instance_of::<PyString>() {
+        let found = value.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("{name} must be a str, not {found}")).into());
+    }
+    Ok(Some(value.extract::<Text>()?.into_string()))
+}
+
+/// A list or another iterable of JSON-like objects as one content.
+pub fn list_from_python(object: &Bound<'_, PyAny>) -> Result<Content, Failure> {
+    let items = object.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    content_from_python(&PyList::new(object.py(), items)?.into_any())
+}

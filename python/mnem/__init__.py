@@ -1,0 +1,133 @@
+"""Mnemosyne: version control for an AI agent's memory.
+
+A memory is a node: an id, any JSON content, and where it came from. Every write of an agent is
+a commit, so one can ask which observation set a belief, when it went wrong, and what memory was
+at any point; branch a hypothesis, and merge what two agents learnt.
+
+>>> import mnem
+>>> store = mnem.open(":memory:")
+>>> _ = mnem.agents.remember(store, "plan", "enterprise", source="ticket-4821")
+>>> _ = mnem.agents.remember(store, "plan", "basic", source="ticket-5077")
+>>> blame = store.blame("plan")
+>>> blame.node.content, blame.provenance.source
+('basic', 'ticket-5077')
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import _mnem, agents
+from ._mnem import Snapshot
+from .errors import (
+    BusyError,
+    ConflictError,
+    CorruptStoreError,
+    FormatVersionError,
+    InvalidRefError,
+    MnemError,
+    NoStoreError,
+    NotFoundError,
+    StoreExistsError,
+    StoreIoError,
+)
+from .store import LocalRows, Store
+from .types import (
+    Blame,
+    ChatReport,
+    Commit,
+    Conflict,
+    Flip,
+    MemoryNode,
+    MergeResult,
+    NodeChange,
+    Provenance,
+    Verified,
+)
+
+if TYPE_CHECKING:
+    import os
+
+__version__ = _mnem.version()
+
+__all__ = [
+    "Blame",
+    "BusyError",
+    "ChatReport",
+    "Commit",
+    "Conflict",
+    "ConflictError",
+    "CorruptStoreError",
+    "Flip",
+    "FormatVersionError",
+    "InvalidRefError",
+    "LocalRows",
+    "MemoryNode",
+    "MergeResult",
+    "MnemError",
+    "NoStoreError",
+    "NodeChange",
+    "NotFoundError",
+    "Provenance",
+    "Snapshot",
+    "Store",
+    "StoreExistsError",
+    "StoreIoError",
+    "Verified",
+    "__version__",
+    "agents",
+    "init",
+    "new_id",
+    "open",
+    "version",
+]
+
+
+def init(
+    path: str | os.PathLike[str] = ".",
+    *,
+    default_branch: str | None = None,
+    reproducible: bool = False,
+) -> Store:
+    """Make a store in a directory, which is made too when it is missing, and open it.
+
+    ``default_branch`` is ``"main"`` unless given. A ``reproducible`` store draws no salts: ids
+    depend on the content alone, so an erased value could be guessed back from its id.
+    ``":memory:"`` makes a store in memory. StoreExistsError when there is one at the directory
+    or above; StoreIoError when it cannot be written.
+    """
+    return Store.init(path, default_branch=default_branch, reproducible=reproducible)
+
+
+def open(  # noqa: A001 - the name of the surface
+    path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0
+) -> Store:
+    """Open the store at a directory or the nearest one above it.
+
+    ``":memory:"`` makes a new store in memory, gone when it is closed. ``busy_timeout`` is how
+    many seconds to wait while another process holds the store, after which it is BusyError.
+    NoStoreError when there is none; CorruptStoreError and FormatVersionError when it cannot be
+    read.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     mnem.init(directory).close()
+    ...     with mnem.open(directory) as store:
+    ...         store.head()
+    'ref: main'
+    """
+    return Store.open(path, busy_timeout=busy_timeout)
+
+
+def new_id() -> str:
+    """A node id that no other node has; ids made later sort later.
+
+    >>> len(mnem.new_id())
+    36
+    """
+    return _mnem.new_id()
+
+
+def version() -> str:
+    """The version of the release."""
+    return _mnem.version()

@@ -1,0 +1,538 @@
+"""The store: :class:`Store`, and the scopes it hands out.
+
+Long: one class, and each method's documentation stands beside it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from . import _mnem
+from .errors import InvalidRefError
+from .types import MemoryNode, Provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ._mnem import Snapshot
+    from .types import Blame, Commit, Flip, MergeResult, NodeChange, Verified
+
+__all__ = ["LocalRows", "Store"]
+
+_MEMORY = ":memory:"
+_UNSET: Any = object()
+
+_open_stores: WeakSet[Store] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for store in list(_open_stores):
+        store.close()
+
+
+class Store:
+    """A handle of an open store: an agent's memory under version control.
+
+    Made by :func:`mnem.init` and :func:`mnem.open`. Cheap; may be shared between threads; a
+    context manager that closes it. Every method raises :class:`mnem.MnemError` or one of its
+    subclasses; on a closed handle :class:`mnem.StoreIoError`.
+
+    *Committed memory* is what :meth:`get`, :meth:`memory` and :meth:`exists` read and what
+    :meth:`write`, :meth:`update` and :mod:`mnem.agents` change, one commit a call. *Staging*
+    (:meth:`add`, :meth:`rm`, :meth:`commit`) is a person's scratch area over it, which only
+    the ``working_`` reads show.
+
+    A revision, wherever one is taken, is a branch, a commit id or a prefix of at least four
+    digits, ``HEAD``, with ``~N``, ``^N`` or ``@{TIME}`` after it.
+
+    >>> with mnem.open(":memory:") as store:
+    ...     _ = store.add("plan", "enterprise", provenance=mnem.Provenance(source="ticket-4821"))
+    ...     _ = store.commit("learn the plan", author="support-agent")
+    ...     store.blame("plan").provenance.source
+    'ticket-4821'
+    """
+
+    def __init__(self, handle: _mnem.Store) -> None:
+        self._handle = handle
+        _open_stores.add(self)
+
+    def __repr__(self) -> str:
+        bound = self._handle.bound
+        branch = "" if bound is None else f" branch={bound!r}"
+        return f"<mnem.Store root={str(self.root)!r}{branch}>"
+
+    @classmethod
+    def init(
+        cls,
+        path: str | os.PathLike[str] = ".",
+        *,
+        default_branch: str | None = None,
+        reproducible: bool = False,
+    ) -> Self:
+        """Make a store and open it: see :func:`mnem.init`."""
+        if os.fspath(path) == _MEMORY:
+            return cls(_mnem.in_memory(default_branch, reproducible))
+        return cls(_mnem.init(path, default_branch, reproducible))
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0) -> Self:
+        """Open a store: see :func:`mnem.open`."""
+        if os.fspath(path) == _MEMORY:
+            return cls(_mnem.in_memory(None, False))
+        return cls(_mnem.open(path, busy_timeout))
+
+    def close(self) -> None:
+        """Close this handle. Others of the same store stay open; closing twice does nothing."""
+        self._handle.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def root(self) -> Path:
+        """The directory that contains ``.mnem/``; ``Path(":memory:")`` of a store in memory."""
+        root = self._handle.root
+        return Path(_MEMORY) if root is None else root
+
+    @property
+    def format_version(self) -> int:
+        """The version of the store's format."""
+        return self._handle.format_version
+
+    def head(self) -> str:
+        """Where this handle is: ``"ref: BRANCH"``, or the commit id of a detached HEAD."""
+        return self._handle.head()
+
+    def head_commit(self) -> str | None:
+        """The commit this handle is at; ``None`` on a branch without a commit."""
+        return self._handle.head_commit()
+
+    def resolve(self, spec: str) -> str:
+        """The id of the commit that a revision names; InvalidRefError when it names none."""
+        return self._handle.resolve(spec)
+
+    # ---- branches ----
+
+    def branches(self) -> list[tuple[str, str]]:
+        """Every branch with the commit it points at, by name."""
+        return self._handle.branches()
+
+    def new_branch(self, name: str, *, start: str | None = None) -> None:
+        """Make a branch at a revision, or where this handle is. HEAD stays.
+
+        InvalidRefError when the name is not valid or taken, or there is no commit to start at.
+        """
+        self._handle.new_branch(name, start)
+
+    def delete_branch(self, name: str) -> bool:
+        """Delete a branch; its commits stay. False when there is no such branch.
+
+        InvalidRefError for the branch HEAD is on and for the last one.
+        """
+        return self._handle.delete_branch(name)
+
+    def checkout(
+        self, target: str | None = None, *, create: str | None = None, discard: bool = False
+    ) -> None:
+        """Move HEAD to a branch, or to a commit, which detaches it.
+
+        ``create`` makes a branch at ``target``, or where HEAD is, and moves to it.
+        InvalidRefError over staged changes, unless ``discard`` drops them, and when neither
+        argument is given.
+        """
+        if create is not None:
+            self._handle.checkout_new(create, target, discard)
+        elif target is not None:
+            self._handle.checkout(target, discard)
+        else:
+            raise InvalidRefError("checkout needs a target, or create= to make a branch")
+
+    def branch(self, name: str, *, start: str | None = None) -> _BranchScope:
+        """Make a branch; as a context manager, be on it inside and back where HEAD was after.
+
+        InvalidRefError as for :meth:`new_branch`, and over staged changes, before the branch
+        is made.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> with store.branch("hypothesis"):
+        ...     _ = mnem.agents.remember(store, "plan", "enterprise")
+        >>> store.head(), store.get("plan").content
+        ('ref: main', 'basic')
+        """
+        drafts = [id for id, _ in self.staged()] + self.staged_deletions()
+        if drafts:
+            raise InvalidRefError(
+                f"cannot go to a new branch over staged changes ({', '.join(drafts[:5])})"
+            )
+        self.new_branch(name, start=start)
+        return _BranchScope(self, name)
+
+    def on(self, branch: str) -> Store:
+        """A handle that reads and writes one branch and never moves HEAD.
+
+        A missing branch is made at the default branch's tip; where that has no commit yet,
+        the first write makes both. Such a handle has no staging: ``add``, ``rm``, ``commit``
+        and ``checkout`` on it are refused with InvalidRefError.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store.on("agent-a"), "plan", "basic")
+        >>> store.exists("plan"), store.on("agent-a").exists("plan")
+        (False, True)
+        """
+        return type(self)(self._handle.on(branch))
+
+    # ---- staging ----
+
+    def add(
+        self,
+        id: str,
+        content: Any,
+        *,
+        content_kind: str = "note",
+        provenance: Provenance | None = None,
+        event_time: int | None = None,
+    ) -> str:
+        """Stage a node for the next commit; returns the id of the node object.
+
+        Arguments are the fields of :class:`mnem.MemoryNode`. InvalidRefError, which is a
+        ValueError, for content outside its rules, with the path to the value; of a type that
+        cannot be stored it is a TypeError too.
+
+        >>> mnem.open(":memory:").add("cart", {"items": [{"price": float("nan")}]})
+        Traceback (most recent call last):
+            ...
+        mnem.InvalidRefError: content.items[0].price: not a finite number
+        """
+        return self.add_node(
+            MemoryNode(id, content, content_kind, provenance or Provenance(), event_time)
+        )
+
+    def add_node(self, node: MemoryNode) -> str:
+        """Stage a node for the next commit: see :meth:`add`."""
+        return self._handle.stage(node)
+
+    def rm(self, node_id: str) -> None:
+        """Stage the removal of a node; one that is only staged is unstaged.
+
+        InvalidRefError when working memory has no such node.
+        """
+        self._handle.remove(node_id)
+
+    def unstage(self, node_id: str) -> bool:
+        """Take a node out of staging, be it an addition or a removal. False when it is not."""
+        return self._handle.unstage(node_id)
+
+    def staged(self) -> list[tuple[str, str]]:
+        """The staged nodes: id and the id of the node object, by id."""
+        return self._handle.staged()[0]
+
+    def staged_deletions(self) -> list[str]:
+        """The ids whose removal is staged, in order."""
+        return self._handle.staged()[1]
+
+    def commit(
+        self,
+        message: str,
+        *,
+        author: str | None = None,
+        time_ms: int | None = None,
+        allow_empty: bool = False,
+    ) -> str:
+        """Commit what is staged; returns the commit's id.
+
+        ``author`` is the environment's ``MNEM_AUTHOR`` unless given, else ``"unknown"``;
+        ``time_ms`` is Unix milliseconds, now unless given. With nothing to commit, returns the
+        current commit (``allow_empty`` makes one all the same). InvalidRefError when there is
+        none, and on a detached HEAD.
+        """
+        return self._handle.commit(message, author, time_ms, allow_empty)
+
+    # ---- reading ----
+
+    def get(self, id: str) -> MemoryNode | None:
+        """One node of committed memory."""
+        return self._handle.get(id)
+
+    def exists(self, id: str) -> bool:
+        """Whether committed memory has a node."""
+        return self._handle.exists(id)
+
+    def memory(
+        self, *, prefix: str | None = None, limit: int | None = None
+    ) -> dict[str, MemoryNode]:
+        """Committed memory by node id, in the order of the ids.
+
+        Only ids that begin with ``prefix``, and at most ``limit`` nodes.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.write({"user:1": "Ada", "user:2": "Grace", "plan": 1}, message="learn")
+        >>> [node.content for node in store.memory(prefix="user:").values()]
+        ['Ada', 'Grace']
+        """
+        return self._handle.memory(prefix, limit)
+
+    def working_node(self, node_id: str) -> MemoryNode | None:
+        """One node of working memory: committed memory with staging over it."""
+        return self._handle.working_node(node_id)
+
+    def working_memory(
+        self, *, prefix: str | None = None, limit: int | None = None
+    ) -> dict[str, MemoryNode]:
+        """Working memory by node id: committed memory with staging over it."""
+        return self._handle.working_memory(prefix, limit)
+
+    def state_at(
+        self, commit: str, *, prefix: str | None = None, limit: int | None = None
+    ) -> dict[str, MemoryNode]:
+        """Memory at a revision, by node id. InvalidRefError when it names no commit."""
+        return self._handle.memory_at(commit, prefix, limit)
+
+    # ---- writing ----
+
+    def write(
+        self,
+        changes: Mapping[str, Any],
+        *,
+        message: str,
+        author: str | None = None,
+        time_ms: int | None = None,
+        base: str | None = None,
+        allow_empty: bool = False,
+    ) -> str:
+        """Write changes as one commit on this handle's branch; returns the commit's id.
+
+        ``changes`` maps node ids to content, to a :class:`mnem.MemoryNode`, or to ``None``,
+        which removes the node (content that *is* null takes a MemoryNode). All or nothing, in
+        one transaction, beside staging. A write that changes nothing makes no commit and
+        returns the current one. With ``base``, a revision, ConflictError when the branch no
+        longer says what it said there of a node that is changed. InvalidRefError on a detached
+        HEAD.
+
+        >>> store = mnem.open(":memory:")
+        >>> first = store.write({"plan": "basic", "seats": 3}, message="learn")
+        >>> _ = store.write({"seats": None}, message="the seats were a guess", base=first)
+        >>> list(store.memory())
+        ['plan']
+        """
+        return self._handle.write(changes, message, author, time_ms, base, allow_empty)
+
+    def update(
+        self,
+        fn: Callable[[Snapshot], Mapping[str, Any]],
+        *,
+        message: str,
+        author: str | None = None,
+        time_ms: int | None = None,
+        base: str | None = None,
+        allow_empty: bool = False,
+    ) -> str:
+        """Read, decide and write in one turn; returns the commit's id.
+
+        ``fn`` is given the memory its changes land on and returns changes as for
+        :meth:`write`. No other write of this process comes between, so it must be quick: a
+        write to the store from inside it is a ConflictError. What it raises comes out as it
+        is, and nothing is written.
+
+        >>> store = mnem.open(":memory:")
+        >>> def count(memory):
+        ...     seen = memory.get("visits")
+        ...     return {"visits": 1 if seen is None else seen.content + 1}
+        >>> for _ in range(3):
+        ...     _ = store.update(count, message="one more visit")
+        >>> store.get("visits").content
+        3
+        """
+        return self._handle.update(fn, message, author, time_ms, base, allow_empty)
+
+    def merge(
+        self,
+        theirs: str,
+        *,
+        resolutions: dict[str, str | MemoryNode] | None = None,
+        strategy: str | None = None,
+        message: str | None = None,
+        author: str | None = None,
+        time_ms: int | None = None,
+    ) -> MergeResult:
+        """Merge a revision into this handle's branch, node by node.
+
+        What both sides changed apart is a conflict; with conflicts nothing is written.
+        ``resolutions`` answers each by node id with ``"ours"``, ``"theirs"``, ``"base"``,
+        ``"delete"`` or a node; ``strategy``, ``"ours"`` or ``"theirs"``, answers the rest.
+        InvalidRefError over staged changes, for a resolution of what is no conflict, and for a
+        resolving node with another id.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> with store.branch("other"):
+        ...     _ = mnem.agents.remember(store, "plan", "enterprise")
+        >>> _ = mnem.agents.remember(store, "plan", "team")
+        >>> [conflict.kind for conflict in store.merge("other").conflicts]
+        ['edit/edit']
+        >>> store.merge("other", resolutions={"plan": "theirs"}).status
+        'merged'
+        """
+        return self._handle.merge(theirs, resolutions, strategy, message, author, time_ms)
+
+    # ---- history ----
+
+    def log(self, *, first_parent: bool = False, limit: int | None = None) -> list[Commit]:
+        """The history, newest first: a child always before its parents, HEAD first.
+
+        ``first_parent`` leaves out what merges brought; ``limit`` reads only what it returns.
+        """
+        return self._handle.log(first_parent, limit)
+
+    def diff(self, frm: str | None = None, to: str | None = None) -> list[NodeChange]:
+        """What changed between two revisions, in the order of the ids.
+
+        ``frm`` is HEAD unless given; ``to`` is working memory.
+        """
+        return self._handle.diff(frm, to)
+
+    def changed_by(self, commit: str) -> dict[str, str]:
+        """What a commit changed against its first parent, by node id.
+
+        Values are ``"added"``, ``"modified"`` or ``"removed"``.
+        """
+        return self._handle.changed_by(commit)
+
+    def blame(self, node_id: str, at: str | None = None) -> Blame:
+        """Which commit set what a node says, through merges; of a node that is gone, the remover.
+
+        ``at`` is a revision, HEAD unless given. InvalidRefError of a node that never was.
+        """
+        return self._handle.blame(node_id, at)
+
+    def bisect(
+        self,
+        predicate: Callable[[dict[str, MemoryNode]], bool],
+        *,
+        bad: str | None = None,
+        good: str | None = None,
+    ) -> str:
+        """The commit after ``good``, up to ``bad``, at which a predicate began to hold.
+
+        It is given memory at a commit, and taken to be false up to there and true from there
+        on along first parents; it is asked about log2 of their number. ``bad`` is HEAD unless
+        given; without ``good`` the answer may be the root. InvalidRefError when it is false
+        at ``bad`` or true at ``good``. What it raises comes out as it is.
+
+        >>> store = mnem.open(":memory:")
+        >>> commits = [mnem.agents.remember(store, "n", n) for n in range(8)]
+        >>> store.bisect(lambda memory: memory["n"].content > 4) == commits[5]
+        True
+        """
+        return self._handle.bisect(predicate, bad, good)
+
+    def flips(
+        self,
+        node_id: str,
+        *,
+        equals: Any = _UNSET,
+        present: bool = False,
+        absent: bool = False,
+        bad: str | None = None,
+        good: str | None = None,
+    ) -> list[Flip]:
+        """Every commit at which the answer to a question about a node changed, oldest first.
+
+        The question is exactly one of: does its content equal ``equals`` (1, 1.0 and true are
+        three values), is it ``present``, is it ``absent``. Looks at the first parents after
+        ``good``, or from the root, up to ``bad``, or HEAD.
+
+        >>> store = mnem.open(":memory:")
+        >>> for value in (1, 2, 1):
+        ...     _ = mnem.agents.remember(store, "n", value)
+        >>> [flip.holds for flip in store.flips("n", equals=1)]
+        [True, False, True]
+        """
+        asked = {"equals": equals is not _UNSET, "present": present, "absent": absent}
+        tests = [test for test, is_asked in asked.items() if is_asked]
+        if len(tests) != 1:
+            raise InvalidRefError("flips takes exactly one of equals, present and absent")
+        content = equals if asked["equals"] else None
+        return self._handle.flips(node_id, tests[0], content, bad, good)
+
+    def verify(self) -> Verified:
+        """Read everything, hash it and check every rule; what is wrong is listed.
+
+        >>> mnem.open(":memory:").verify().ok
+        True
+        """
+        return self._handle.verify()
+
+    # ---- beside memory ----
+
+    def local(self, name: str) -> LocalRows:
+        """Rows of bytes that an adapter keeps beside memory, under a name of its own."""
+        return LocalRows(self._handle, name)
+
+
+class LocalRows:
+    """An adapter's rows of bytes: in no commit, never exported.
+
+    >>> rows = mnem.open(":memory:").local("vectors")
+    >>> rows.set(b"plan", b"\\x00\\x01")
+    >>> rows.items()
+    [(b'plan', b'\\x00\\x01')]
+    """
+
+    def __init__(self, handle: _mnem.Store, name: str) -> None:
+        self._handle = handle
+        self._name = name
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value under a key."""
+        return self._handle.local_get(self._name, key)
+
+    def set(self, key: bytes, value: bytes) -> None:
+        """Set the value under a key."""
+        self._handle.local_set(self._name, key, value)
+
+    def delete(self, key: bytes) -> None:
+        """Delete a key; one that is not there too."""
+        self._handle.local_set(self._name, key, None)
+
+    def items(self, prefix: bytes = b"") -> list[tuple[bytes, bytes]]:
+        """The rows whose key begins with ``prefix``, in the order of their keys."""
+        return self._handle.local_rows(self._name, prefix)
+
+
+class _BranchScope:
+    """On a branch inside, back where HEAD was after."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._return_to = name
+
+    def __enter__(self) -> Store:
+        self._return_to = self._store.head().removeprefix("ref: ")
+        self._store.checkout(self._name)
+        return self._store
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._store.checkout(self._return_to)

@@ -1,0 +1,276 @@
+"""The dataclasses: what a store holds and what its verbs answer.
+
+Times are Unix milliseconds; ids of commits, states and node versions are 64 lowercase
+hexadecimal digits. ``to_dict`` gives plain values that ``json.dumps`` takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "Blame",
+    "ChatReport",
+    "Commit",
+    "Conflict",
+    "Flip",
+    "MemoryNode",
+    "MergeResult",
+    "NodeChange",
+    "Provenance",
+    "Verified",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a belief came from. Every field may be unset.
+
+    >>> Provenance(source="ticket-4821").to_dict()["source"]
+    'ticket-4821'
+    """
+
+    agent_step: str | None = None
+    observation: str | None = None
+    tool_call: str | None = None
+    source: str | None = None
+    note: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All five fields, also those that are unset."""
+        return {
+            "agent_step": self.agent_step,
+            "observation": self.observation,
+            "tool_call": self.tool_call,
+            "source": self.source,
+            "note": self.note,
+        }
+
+
+@dataclass(slots=True)
+class MemoryNode:
+    """One version of one memory.
+
+    ``content`` is any JSON value: ``None``, ``bool``, ``int`` from -2**63 to 2**64-1, finite
+    ``float``, ``str``, ``list`` (or ``tuple``) and ``dict``, at most 128 deep and 64 MiB
+    encoded. ``content_kind`` is ``"note"`` or ``"claim"``. ``event_time``, ``valid_from`` and
+    ``valid_to`` are Unix milliseconds. ``derived_from`` names the versions it was derived
+    from, each ``{"id": node id, "object": version}``; no verb reads the last three yet.
+
+    >>> MemoryNode("customer-4821", {"plan": "enterprise"}).content_kind
+    'note'
+    """
+
+    id: str
+    content: Any
+    content_kind: str = "note"
+    provenance: Provenance = field(default_factory=Provenance)
+    event_time: int | None = None
+    valid_from: int | None = None
+    valid_to: int | None = None
+    derived_from: list[dict[str, str]] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields; the last three only where they are set."""
+        whole: dict[str, Any] = {
+            "id": self.id,
+            "content": self.content,
+            "content_kind": self.content_kind,
+            "provenance": self.provenance.to_dict(),
+            "event_time": self.event_time,
+        }
+        for name in ("valid_from", "valid_to", "derived_from"):
+            if (value := getattr(self, name)) is not None:
+                whole[name] = value
+        return whole
+
+
+def _node_dict(node: MemoryNode | None) -> dict[str, Any] | None:
+    return None if node is None else node.to_dict()
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A point in history. A root has no parents; a merge has two, ours first."""
+
+    id: str
+    parents: tuple[str, ...]
+    state: str
+    message: str
+    author: str
+    time: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ``parents`` as a list."""
+        return {
+            "id": self.id,
+            "parents": list(self.parents),
+            "state": self.state,
+            "message": self.message,
+            "author": self.author,
+            "time": self.time,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Which commit set what a node says.
+
+    ``node`` is the node as that commit set it, ``time`` its event time or else the commit's.
+    Of a node that is gone, ``removed`` is true, ``commit`` removed it, ``node`` is what it
+    removed and ``time`` the commit's.
+    """
+
+    commit: str
+    node: MemoryNode
+    time: int
+    removed: bool = False
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the belief came from."""
+        return self.node.provenance
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields; ``removed`` only where it is true."""
+        whole = {"commit": self.commit, "node": self.node.to_dict(), "time": self.time}
+        return whole | {"removed": True} if self.removed else whole
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A commit at which the answer to a question about a node changed.
+
+    ``holds`` is the answer from there on, ``node`` the node there.
+    """
+
+    commit: str
+    holds: bool
+    node: MemoryNode | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields."""
+        return {"commit": self.commit, "holds": self.holds, "node": _node_dict(self.node)}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A change of one node; ``kind`` is ``"added"``, ``"modified"`` or ``"removed"``."""
+
+    id: str
+    kind: str
+    old: MemoryNode | None
+    new: MemoryNode | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "old": _node_dict(self.old),
+            "new": _node_dict(self.new),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A node that both sides of a merge changed, apart.
+
+    ``kind`` says what each side did, ours first: ``"edit/edit"``, ``"delete/edit"``,
+    ``"edit/delete"`` or ``"add/add"``. A side that removed the node is ``None``, and so is a
+    base that had none.
+    """
+
+    id: str
+    kind: str
+    base: MemoryNode | None
+    ours: MemoryNode | None
+    theirs: MemoryNode | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "base": _node_dict(self.base),
+            "ours": _node_dict(self.ours),
+            "theirs": _node_dict(self.theirs),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """What a merge came to.
+
+    ``status`` is ``"up-to-date"``, ``"fast-forwarded"``, ``"merged"`` or ``"conflicts"``. With
+    conflicts nothing was written; ``commit`` is where the branch moved to, if it moved.
+    """
+
+    status: str
+    commit: str | None
+    conflicts: tuple[Conflict, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there was no conflict."""
+        return not self.conflicts
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ``conflicts`` as a list of dicts."""
+        return {
+            "status": self.status,
+            "commit": self.commit,
+            "conflicts": [conflict.to_dict() for conflict in self.conflicts],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a verification read, and what is wrong, a sentence each."""
+
+    nodes: int
+    states: int
+    commits: int
+    branches: int
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ``problems`` as a list."""
+        return {
+            "nodes": self.nodes,
+            "states": self.states,
+            "commits": self.commits,
+            "branches": self.branches,
+            "problems": list(self.problems),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReport:
+    """What reading a transcript into memory came to.
+
+    ``messages`` is its length, ``before`` how many of them were read earlier, ``results`` the
+    tool results among the others. ``written`` counts node versions, ``unchanged`` entities that
+    said what was known, ``passed_over`` results that named none and were not kept. ``head`` is
+    the branch's commit afterwards.
+    """
+
+    transcript: str
+    messages: int
+    before: int
+    results: int
+    commits: int
+    written: int
+    unchanged: int
+    passed_over: int
+    head: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields."""
+        return {name: getattr(self, name) for name in self.__slots__}
