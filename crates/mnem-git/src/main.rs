@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    ExitCode::from(mnem_git::run(std::env::args_os()))
 }

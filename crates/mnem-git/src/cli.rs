@@ -1,0 +1,59 @@
+//! What may be typed. The documentation of each item here is its help.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands;
+use crate::context::Context;
+
+/// Version control for an AI agent's memory
+///
+/// Exit codes: 0 done; 1 the answer is no (a conflict, something not found, an invalid revision,
+/// nothing to do); 2 wrong usage; 3 anything else (the store, the disk, another process).
+#[derive(Debug, Parser)]
+#[command(name = "mnem", disable_version_flag = true, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Print the version of the software and of the store format
+    #[arg(short = 'V', long)]
+    pub version: bool,
+    /// Where, when and in which form.
+    #[command(flatten)]
+    pub context: Context,
+}
+
+/// The commands, in the order in which one meets them. The help of each is the documentation of
+/// its arguments.
+#[allow(missing_docs)]
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Init(commands::init::Args),
+    Remember(commands::remember::Args),
+    Forget(commands::forget::Args),
+    Get(commands::get::Args),
+    Add(commands::add::Args),
+    Rm(commands::rm::Args),
+    Commit(commands::commit::Args),
+    Status(commands::status::Args),
+    Log(commands::log::Args),
+    Show(commands::show::Args),
+    Diff(commands::diff::Args),
+    Blame(commands::blame::Args),
+    Bisect(commands::bisect::Args),
+    Branch(commands::branch::Args),
+    Checkout(commands::checkout::Args),
+    Merge(commands::merge::Args),
+    Verify(commands::verify::Args),
+    ImportChat(commands::import_chat::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_tree_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

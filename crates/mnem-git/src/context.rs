@@ -1,0 +1,83 @@
+//! What every command is given: where the store is, what time it is, how to answer.
+
+use std::path::{Path, PathBuf};
+
+use mnem_store::ops::Meta;
+use mnem_store::store::revision::parse_time;
+use mnem_store::{Clock, Environment, Store};
+
+use crate::error::Failure;
+use crate::system::{self, SystemEntropy};
+
+/// The options of all commands.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Context {
+    /// Use the store at PATH or the nearest one above it [default: `MNEM_STORE`, then this directory]
+    #[arg(short = 'C', value_name = "PATH", global = true)]
+    pub directory: Option<PathBuf>,
+    /// Print one JSON document; errors too, on standard error
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Take TIME for now: Unix milliseconds, or ISO 8601 in UTC unless it says otherwise
+    #[arg(long, value_name = "TIME", global = true, value_parser = time, allow_negative_numbers = true)]
+    pub time: Option<i64>,
+}
+
+/// Who writes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Author {
+    /// Who writes [default: `MNEM_AUTHOR`, then "unknown"]
+    #[arg(long, value_name = "NAME")]
+    pub author: Option<String>,
+}
+
+impl Author {
+    /// The author's name.
+    pub fn name(&self) -> String {
+        system::author(self.author.as_deref())
+    }
+}
+
+#[derive(Debug)]
+struct FixedClock(i64);
+
+impl Clock for FixedClock {
+    fn now(&self) -> i64 {
+        self.0
+    }
+}
+
+impl Context {
+    /// Where to look for the store, or to make one: `-C`, else `MNEM_STORE`, else here.
+    pub fn directory(&self) -> PathBuf {
+        let said = self.directory.clone();
+        said.or_else(|| std::env::var_os("MNEM_STORE").filter(|p| !p.is_empty()).map(Into::into))
+            .unwrap_or_else(|| Path::new(".").to_owned())
+    }
+
+    /// The clock, which `--time` stops, and the randomness.
+    pub fn environment(&self) -> Environment {
+        match self.time {
+            Some(time) => Environment::new(FixedClock(time), SystemEntropy),
+            None => system::environment(),
+        }
+    }
+
+    /// The store.
+    pub fn open(&self) -> Result<Store, Failure> {
+        Ok(Store::open(&self.directory(), self.environment())?)
+    }
+
+    /// Who writes, why and when.
+    pub fn meta(&self, message: impl Into<String>, author: &Author) -> Meta {
+        Meta { time: self.time, ..Meta::new(message, author.name()) }
+    }
+}
+
+/// A time as it is typed.
+pub fn time(text: &str) -> Result<i64, String> {
+    parse_time(text).ok_or_else(|| {
+        "neither Unix milliseconds nor an ISO 8601 time such as 2026-10-17T18:29:55Z".into()
+    })
+}

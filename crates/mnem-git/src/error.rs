@@ -1,0 +1,118 @@
+//! Failures: one sentence, what helps, and the exit code.
+
+use mnem_store::object::ContentProblem;
+use mnem_store::{Error, ErrorKind};
+
+/// The exit code of a question whose answer is no.
+pub const NO: u8 = 1;
+/// The exit code of wrong usage.
+pub const USAGE: u8 = 2;
+/// The exit code of everything else that goes wrong.
+pub const TROUBLE: u8 = 3;
+
+/// What helps where the engine has no hint. Words between backquotes are a command that exists.
+pub const HINTS: [&str; 7] = [
+    HINT_EMPTY,
+    HINT_JSON_TEXT,
+    HINT_NEVER,
+    HINT_NEW,
+    HINT_RESOLVE,
+    HINT_TRANSCRIPT_NAME,
+    HINT_USAGE,
+];
+/// Empty text is asked for.
+pub const HINT_EMPTY: &str = r#"`mnem remember ID --content-json '""'` writes empty text"#;
+/// Text in JSON.
+pub const HINT_JSON_TEXT: &str = r#"in JSON, text stands in double quotes: '"degraded"'"#;
+/// A content that never was.
+pub const HINT_NEVER: &str =
+    "`mnem get ID` prints what it says; equality is exact, so 1 is not 1.0";
+/// Both an id and `--new`.
+pub const HINT_NEW: &str =
+    "`mnem remember --new CONTENT` makes the id; `mnem remember ID CONTENT` takes one";
+/// Conflicts.
+pub const HINT_RESOLVE: &str = "`mnem merge BRANCH --resolve ID=ours` (theirs, base, delete) answers one, `mnem merge BRANCH --strategy ours` (theirs) every other";
+/// A transcript from standard input.
+pub const HINT_TRANSCRIPT_NAME: &str = "`mnem import-chat FILE --transcript NAME` gives it one";
+/// A command line that does not parse.
+pub const HINT_USAGE: &str = "`mnem --help` lists the commands";
+
+/// Why a command did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: u8,
+    /// The code that `--json` prints: of [`ErrorKind::code`], or `usage`, or `internal`.
+    pub code: &'static str,
+    /// One sentence, with the id or path it concerns.
+    pub message: String,
+    /// What helps, when something does.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// A question whose answer is no.
+    pub fn no(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { exit: NO, code: kind.code(), message: message.into(), hint: None }
+    }
+
+    /// A command line that cannot be meant.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { exit: USAGE, code: "usage", message: message.into(), hint: None }
+    }
+
+    /// A refusal of the operating system.
+    pub fn system(message: impl Into<String>) -> Self {
+        Self { exit: TROUBLE, code: ErrorKind::Io.code(), message: message.into(), hint: None }
+    }
+
+    /// A fault of this program.
+    pub fn panicked(reason: &str) -> Self {
+        Self {
+            exit: TROUBLE,
+            code: "internal",
+            message: format!("mnem met a fault of its own: {reason}"),
+            hint: Some("nothing was half written; please report it with the command".into()),
+        }
+    }
+
+    /// An argument that breaks a rule of the format: wrong usage, told in the format's words.
+    pub fn argument(error: &Error) -> Self {
+        Self { exit: USAGE, ..Self::of(error) }
+    }
+
+    /// The same failure with what helps.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn of(error: &Error) -> Self {
+        let exit = match error.kind() {
+            ErrorKind::NotFound | ErrorKind::InvalidRef | ErrorKind::Conflict => NO,
+            ErrorKind::Busy
+            | ErrorKind::CorruptStore
+            | ErrorKind::FormatVersion
+            | ErrorKind::StoreExists
+            | ErrorKind::NoStore
+            | ErrorKind::Io => TROUBLE,
+        };
+        // Content comes from the command line, a file or standard input, never from the store.
+        let content = error.content();
+        let no_json = content.is_some_and(|c| matches!(c.problem(), ContentProblem::NotJson(_)));
+        let hint = error.hint_text().map(str::to_owned);
+        Self {
+            exit: if content.is_some() { USAGE } else { exit },
+            code: error.kind().code(),
+            message: error.to_string(),
+            hint: hint.or_else(|| no_json.then(|| HINT_JSON_TEXT.into())),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::of(&error)
+    }
+}

@@ -1,0 +1,258 @@
+//! The only place that prints.
+//!
+//! Data goes to standard output, everything else to standard error. A closed pipe ends quietly.
+//! Whatever a store holds is shown with its control characters escaped: no memory may move the
+//! cursor, change colours or hide text of whoever reads it.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, IsTerminal, Write};
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use crate::error::{Failure, HINT_USAGE, TROUBLE, USAGE};
+use crate::report::Report;
+
+/// How much a piece of text stands out on a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shade {
+    /// The id of a commit.
+    Id,
+    /// Something that is there now.
+    Added,
+    /// Something that is gone.
+    Removed,
+    /// The branch one is on.
+    Current,
+    /// The word before an error.
+    Error,
+    /// The word before a hint.
+    Hint,
+}
+
+impl Shade {
+    const fn style(self) -> Style {
+        match self {
+            Self::Id => AnsiColor::Yellow.on_default(),
+            Self::Added | Self::Current => AnsiColor::Green.on_default(),
+            Self::Removed => AnsiColor::Red.on_default(),
+            Self::Error => AnsiColor::Red.on_default().bold(),
+            Self::Hint => AnsiColor::Cyan.on_default(),
+        }
+    }
+}
+
+/// What a report says, piece by piece. Every piece is cleaned as it is written.
+#[derive(Debug, Default)]
+pub struct Page {
+    text: String,
+    exact: Option<String>,
+    notes: Vec<String>,
+}
+
+impl Page {
+    /// Writes text.
+    pub fn say(&mut self, text: impl Display) -> &mut Self {
+        self.text.push_str(&clean(&text.to_string()));
+        self
+    }
+
+    /// Writes text that stands out.
+    pub fn shade(&mut self, shade: Shade, text: impl Display) -> &mut Self {
+        let style = shade.style();
+        let _ = write!(self.text, "{style}{}{style:#}", clean(&text.to_string())); // into a String
+        self
+    }
+
+    /// Ends the line.
+    pub fn end(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// Writes one whole line.
+    pub fn line(&mut self, text: impl Display) {
+        self.say(text).end();
+    }
+
+    /// Writes text as it is, to the byte; on a terminal it is cleaned like any other.
+    pub fn exact(&mut self, text: impl Into<String>) {
+        self.exact = Some(text.into());
+    }
+
+    /// Says something that is not the answer: it goes to standard error.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+}
+
+/// Where answers go, and in which form.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Schema {
+    command: &'static str,
+    version: u32,
+}
+
+#[derive(Serialize)]
+struct Document<'d, T> {
+    schema: Schema,
+    #[serde(flatten)]
+    body: &'d T,
+}
+
+#[derive(Serialize)]
+struct Problem<'p> {
+    code: &'p str,
+    message: &'p str,
+    hint: Option<&'p str>,
+}
+
+impl Output {
+    /// Answers in words, or in JSON.
+    pub fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Prints a report and returns the exit code.
+    pub fn report<R: Report>(self, report: &R) -> u8 {
+        let refusal = report.refusal();
+        let exit = refusal.as_ref().map_or(0, |failure| failure.exit);
+        let written = if self.json {
+            document(R::COMMAND, R::VERSION, report).and_then(|text| to_stdout(&text))
+        } else {
+            let mut page = Page::default();
+            report.human(&mut page);
+            let written = page.print();
+            if let (Ok(()), Some(failure)) = (&written, &refusal) {
+                self.failure(failure);
+            }
+            written
+        };
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                self.failure(&Failure::system(format!("cannot write the answer: {error}")))
+            }
+            _ => exit,
+        }
+    }
+
+    /// Prints why not and returns the exit code. What cannot be told is not told.
+    pub fn failure(self, failure: &Failure) -> u8 {
+        let text = if self.json {
+            let problem = Problem {
+                code: failure.code,
+                message: &failure.message,
+                hint: failure.hint.as_deref(),
+            };
+            document("error", 1, &problem).unwrap_or_default()
+        } else {
+            let mut page = Page::default();
+            page.shade(Shade::Error, "error:").say(" ").line(&failure.message);
+            if let Some(hint) = &failure.hint {
+                page.shade(Shade::Hint, "hint:").say(" ").line(hint);
+            }
+            page.text
+        };
+        to_stderr(&text);
+        failure.exit
+    }
+
+    /// Prints help that was asked for, or what is wrong with a command line.
+    pub fn usage(self, error: &clap::Error) -> u8 {
+        let text = error.render();
+        if !error.use_stderr() {
+            return match to_stdout(&text.ansi().to_string()) {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => TROUBLE,
+                _ => 0,
+            };
+        }
+        if self.json {
+            let plain = text.to_string();
+            // The first paragraph says what is wrong, another how it is used.
+            let first: Vec<_> =
+                plain.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+            let first = first.join(" ");
+            let message = first.strip_prefix("error: ").unwrap_or(&first);
+            let usage = plain.lines().find(|line| line.starts_with("Usage: "));
+            return self.failure(&Failure::usage(message).hint(usage.unwrap_or(HINT_USAGE)));
+        }
+        to_stderr(&text.ansi().to_string());
+        USAGE
+    }
+}
+
+impl Page {
+    fn print(&self) -> io::Result<()> {
+        match &self.exact {
+            None => to_stdout(&self.text)?,
+            Some(exact) if io::stdout().is_terminal() => {
+                let lines: Vec<_> = exact.lines().map(clean).collect();
+                to_stdout(&format!("{}\n", lines.join("\n")))?;
+            }
+            Some(exact) => {
+                let mut stream = io::stdout().lock();
+                stream.write_all(exact.as_bytes())?;
+                stream.flush()?;
+            }
+        }
+        if !self.notes.is_empty() {
+            let notes: Vec<_> = self.notes.iter().map(|note| clean(note) + "\n").collect();
+            to_stderr(&notes.concat());
+        }
+        Ok(())
+    }
+}
+
+fn document<T: Serialize>(command: &'static str, version: u32, body: &T) -> io::Result<String> {
+    let schema = Schema { command, version };
+    let text =
+        serde_json::to_string_pretty(&Document { schema, body }).map_err(io::Error::other)?;
+    // Only strings can hold these, and there an escape means the same.
+    Ok(text.lines().map(|line| clean(line) + "\n").collect())
+}
+
+/// Prints to standard output; colours stay only where a terminal shows them.
+fn to_stdout(text: &str) -> io::Result<()> {
+    let mut stream = AutoStream::auto(io::stdout().lock());
+    stream.write_all(text.as_bytes())?;
+    stream.flush()
+}
+
+/// Prints to standard error. There is nowhere to say that this failed.
+fn to_stderr(text: &str) {
+    let _ = AutoStream::auto(io::stderr().lock()).write_all(text.as_bytes());
+}
+
+/// Says on standard error what the command waits for, when a person would wonder.
+pub fn prompt(text: &str) {
+    if io::stdin().is_terminal() {
+        to_stderr(&format!("{text}\n"));
+    }
+}
+
+/// Text with its control characters escaped, as JSON would escape them.
+pub fn clean(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    text.chars().for_each(|c| push(&mut safe, c));
+    safe
+}
+
+/// Escapes control characters, and those that show text in another order than it has.
+fn push(safe: &mut String, c: char) {
+    let reorders =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    match c {
+        '\n' => safe.push_str("\\n"),
+        '\r' => safe.push_str("\\r"),
+        '\t' => safe.push_str("\\t"),
+        c if reorders || c.is_control() => {
+            let _ = write!(safe, "\\u{:04x}", u32::from(c)); // into a String
+        }
+        c => safe.push(c),
+    }
+}

@@ -1,0 +1,98 @@
+//! What a merge came to.
+
+use mnem_store::CommitId;
+use serde::Serialize;
+
+use super::Report;
+use super::shapes::{Node, committed, counted, text_or_null};
+use crate::error::{Failure, HINT_RESOLVE};
+use crate::output::{Page, Shade};
+
+/// What a merge came to, in the shape of `MergeResult.to_dict()` of the SDK, with the names of
+/// both sides.
+#[derive(Clone, Debug, Serialize)]
+pub struct Merge {
+    /// `up-to-date`, `fast-forwarded`, `merged` or `conflicts`.
+    pub status: &'static str,
+    /// Where this branch is now when it moved; else null.
+    #[serde(serialize_with = "text_or_null")]
+    pub commit: Option<CommitId>,
+    /// What needs an answer; nothing was written when there is any.
+    pub conflicts: Vec<Conflict>,
+    /// The branch that was merged into.
+    pub branch: String,
+    /// What was merged, as it was named.
+    pub theirs: String,
+    /// The message of the merge commit, when one was made.
+    pub message: Option<String>,
+}
+
+/// A node that both sides changed, apart.
+#[derive(Clone, Debug, Serialize)]
+pub struct Conflict {
+    /// The node.
+    pub id: String,
+    /// `edit/edit`, `delete/edit`, `edit/delete` or `add/add`.
+    pub kind: &'static str,
+    /// Where they last agreed; null when the node was not there.
+    pub base: Option<Node>,
+    /// This branch; null when it removed the node.
+    pub ours: Option<Node>,
+    /// The other side; null when it removed the node.
+    pub theirs: Option<Node>,
+}
+
+impl From<mnem_store::ops::Conflict> for Conflict {
+    fn from(conflict: mnem_store::ops::Conflict) -> Self {
+        Self {
+            id: conflict.id.to_string(),
+            kind: conflict.kind.as_str(),
+            base: conflict.base.map(Node),
+            ours: conflict.ours.map(Node),
+            theirs: conflict.theirs.map(Node),
+        }
+    }
+}
+
+impl Report for Merge {
+    const COMMAND: &'static str = "merge";
+
+    fn human(&self, page: &mut Page) {
+        match (self.commit, &self.message) {
+            (Some(commit), Some(message)) => committed(page, commit, message),
+            (Some(commit), None) => {
+                page.say(format!("Fast-forwarded {} to ", self.branch));
+                page.shade(Shade::Id, commit.short()).end();
+            }
+            (None, _) if self.conflicts.is_empty() => page.line("Already up to date"),
+            (None, _) => {
+                let number = self.conflicts.len() as u64;
+                page.line(format!("conflict in {}:", counted(number, "node")));
+                for conflict in &self.conflicts {
+                    block(page, conflict);
+                }
+            }
+        }
+    }
+
+    fn refusal(&self) -> Option<Failure> {
+        (!self.conflicts.is_empty()).then(|| {
+            let message =
+                format!("{} and {} disagree; nothing was written", self.branch, self.theirs);
+            Failure::no(mnem_store::ErrorKind::Conflict, message).hint(HINT_RESOLVE)
+        })
+    }
+}
+
+fn block(page: &mut Page, conflict: &Conflict) {
+    page.line(format!("  {} ({})", conflict.id, conflict.kind));
+    for (label, node) in
+        [("base:   ", &conflict.base), ("ours:   ", &conflict.ours), ("theirs: ", &conflict.theirs)]
+    {
+        page.say("    ").say(label);
+        match node {
+            Some(Node(node)) => page.line(&node.content),
+            None => page.line("(absent)"),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The command as its user meets it: what is typed, what is printed, how it ends.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+mod branches;
+mod hints;
+mod history;
+mod input;
+mod memory;
+mod output;
+mod refused;
+mod staging;
+mod stores;
+mod terminal;
+mod transcripts;

@@ -1,0 +1,144 @@
+//! What reaches a terminal, a pipe and a program.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use insta::assert_snapshot;
+
+use crate::terminal::Terminal;
+
+/// Memory, its id, its message, its author and its provenance that try to drive the terminal.
+fn hostile() -> Terminal {
+    let mut t = Terminal::with_store();
+    let evil = "\u{1b}[2J\u{7}\u{9b}31m\u{7f}\u{202e}\t";
+    t.set("EVIL", evil);
+    t.quietly(&format!(
+        "mnem remember 'id{evil}' 'content{evil}' -m 'message{evil}\nsecond line' \
+         --author 'author{evil}' --source 'source{evil}' --step 'step{evil}'"
+    ));
+    t
+}
+
+#[test]
+fn no_memory_drives_the_terminal() {
+    let mut t = hostile();
+    let id = shlex::try_quote("id\u{1b}[2J\u{7}\u{9b}31m\u{7f}\u{202e}\t").unwrap().into_owned();
+    for line in [
+        "mnem show".to_owned(),
+        "mnem log".to_owned(),
+        "mnem status".to_owned(),
+        "mnem branch".to_owned(),
+        format!("mnem blame {id}"),
+        format!("mnem get {id}"),
+        format!("mnem get {id} --json"),
+        format!("mnem bisect --node {id} --present"),
+        format!("mnem get {id} --at HEAD~1"),
+        format!("mnem get missing{id}"),
+        format!("mnem rm missing{id} --json"),
+        format!("mnem add {id} x"),
+        "mnem diff".to_owned(),
+    ] {
+        let output = t.output(&line, b"");
+        for bytes in [output.stdout, output.stderr] {
+            let text = String::from_utf8(bytes).unwrap();
+            let raw = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+            assert_eq!(text.find(raw), None, "{line}: {text:?}");
+        }
+    }
+    t.run("mnem log");
+    assert_snapshot!(t.transcript());
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let mut t = Terminal::with_store();
+    t.write("long.txt", "");
+    let long = "x".repeat(500_000);
+    t.output("mnem remember long", long.as_bytes());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_mnem"))
+        .env_clear()
+        .current_dir(t.path())
+        .args(["show"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 1];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap(); // and it is closed
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_under_the_answer_is_told() {
+    let mut t = Terminal::with_store();
+    t.quietly("mnem remember plan x");
+    let output = Command::new(env!("CARGO_BIN_EXE_mnem"))
+        .env_clear()
+        .current_dir(t.path())
+        .args(["show"])
+        .stdout(std::fs::File::create("/dev/full").unwrap())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.starts_with("error: cannot write the answer: "), "{text}");
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn colour_is_for_terminals() {
+    let mut t = Terminal::with_store();
+    t.quietly("mnem remember plan x");
+    assert!(!t.quietly("mnem log").contains('\u{1b}'));
+    t.set("CLICOLOR_FORCE", "1");
+    assert!(t.quietly("mnem log").contains("\u{1b}[33mcommit "));
+    assert!(!t.quietly("mnem log --json").contains('\u{1b}'));
+    t.set("NO_COLOR", "1");
+    assert!(!t.quietly("mnem log").contains('\u{1b}'));
+}
+
+#[test]
+fn every_answer_and_every_error_names_its_schema() {
+    let mut t = Terminal::with_store();
+    t.write("chat.json", "[]");
+    for (command, line) in [
+        ("version", "mnem --json"),
+        ("remember", "mnem remember a 1 --json"),
+        ("remember", "mnem remember b 1 --json"),
+        ("forget", "mnem forget b --json"),
+        ("get", "mnem get a --json"),
+        ("add", "mnem add a 2 --json"),
+        ("rm", "mnem rm a --json"),
+        ("status", "mnem status --json"),
+        ("commit", "mnem commit -m x --json"),
+        ("log", "mnem log --json"),
+        ("show", "mnem show --json"),
+        ("diff", "mnem diff --json"),
+        ("blame", "mnem blame a --json"),
+        ("bisect", "mnem bisect --node a --present --json"),
+        ("branch", "mnem branch --json"),
+        ("checkout", "mnem checkout main --json"),
+        ("merge", "mnem merge main --json"),
+        ("verify", "mnem verify --json"),
+        ("import-chat", "mnem import-chat chat.json --json"),
+        ("error", "mnem get nobody --json"),
+        ("error", "mnem --json frobnicate"),
+    ] {
+        let output = t.output(line, b"");
+        let (answer, other) = if command == "error" {
+            (output.stderr, output.stdout)
+        } else {
+            (output.stdout, output.stderr)
+        };
+        let document: serde_json::Value = serde_json::from_slice(&answer).unwrap_or_else(|error| {
+            panic!("{line}: {error}: {}", String::from_utf8_lossy(&answer))
+        });
+        assert_eq!(document["schema"]["command"], command, "{line}");
+        assert_eq!(document["schema"]["version"], 1, "{line}");
+        if command != "bisect" {
+            assert_eq!(String::from_utf8(other).unwrap(), "", "{line}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A directory, an empty environment, and a transcript of what was typed and printed there.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// 2026-10-17T18:00:00Z
+const START: i64 = 1_792_260_000_000;
+const MINUTE: i64 = 60_000;
+
+/// Types commands in a directory of its own.
+///
+/// The environment is empty. Each command is told a time one minute after the one before, and
+/// stores are reproducible, so that the ids in a transcript are the ids anyone gets.
+pub struct Terminal {
+    directory: TempDir,
+    environment: Vec<(String, String)>,
+    now: i64,
+    transcript: String,
+}
+
+impl Terminal {
+    /// In an empty directory.
+    pub fn new() -> Self {
+        Self {
+            directory: TempDir::new().unwrap(),
+            environment: Vec::new(),
+            now: START,
+            transcript: String::new(),
+        }
+    }
+
+    /// In a directory with an empty store.
+    pub fn with_store() -> Self {
+        let mut terminal = Self::new();
+        terminal.quietly("mnem init --reproducible");
+        terminal
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().canonicalize().unwrap()
+    }
+
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.environment.push((name.to_owned(), value.to_owned()));
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path().join(name), text).unwrap();
+    }
+
+    /// Runs a command and returns what came of it.
+    pub fn output(&mut self, line: &str, input: &[u8]) -> Output {
+        let words = shlex::split(line).unwrap();
+        let (program, arguments) = words.split_first().unwrap();
+        assert_eq!(program, "mnem");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mnem"));
+        command
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.directory.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if !arguments.iter().any(|word| word == "--time") {
+            command.args(["--time", &self.now.to_string()]);
+        }
+        self.now += MINUTE;
+        let mut child = command.args(arguments).spawn().unwrap();
+        // A command that asks for no input may be gone before it is written.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        child.wait_with_output().unwrap()
+    }
+
+    /// Runs a command that must succeed; it is not in the transcript.
+    pub fn quietly(&mut self, line: &str) -> String {
+        let output = self.output(line, b"");
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs a command; standard error is marked with `!`, an exit code other than 0 with `?`.
+    pub fn run(&mut self, line: &str) -> &mut Self {
+        self.pipe("", line)
+    }
+
+    /// The same with something on standard input.
+    pub fn pipe(&mut self, input: impl AsRef<[u8]>, line: &str) -> &mut Self {
+        let output = self.output(line, input.as_ref());
+        let place = self.path().display().to_string();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&place, "[DIR]");
+        self.transcript += &format!("$ {line}\n{}", text(output.stdout));
+        if !self.transcript.ends_with('\n') {
+            self.transcript += "[no line break]\n";
+        }
+        for line in text(output.stderr).lines() {
+            self.transcript += format!("! {line}").trim_end();
+            self.transcript.push('\n');
+        }
+        match output.status.code() {
+            Some(0) => {}
+            Some(code) => self.transcript += &format!("? {code}\n"),
+            None => panic!("{line}: killed"),
+        }
+        self
+    }
+
+    /// Everything that was typed and printed.
+    pub fn transcript(&self) -> &str {
+        &self.transcript
+    }
+}
+
+/// Every file below a directory with its bytes, apart from locks.
+pub fn bytes(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(bytes(&path));
+        } else {
+            files.push((path.clone(), fs::read(&path).unwrap()));
+        }
+    }
+    files.sort();
+    files
+}
