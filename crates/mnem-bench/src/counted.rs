@@ -34,7 +34,12 @@ impl Counted {
         let open = {
             let (path, storage) = (path.to_owned(), Arc::clone(&storage));
             move || {
-                let file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
+                let file = File::options()
+                    .read(true)
+                    .write(true)
+                    .create(true)
+                    .truncate(false)
+                    .open(&path)?;
                 let file = FileBackend::new(file).map_err(std::io::Error::other)?;
                 Ok(CountingStorage::new(file, Arc::clone(&storage)))
             }
@@ -42,13 +47,15 @@ impl Counted {
         let name = path.display().to_string();
         let engine = Arc::new(RedbBackend::create_on(name, open, [7; 16], Settings::default())?);
         let backend = Arc::new(Counting::new(Arc::clone(&engine)));
-        let store = Store::over_backend(backend.clone(), &InitOptions::default(), system::environment());
+        let store =
+            Store::over_backend(backend.clone(), &InitOptions::default(), system::environment());
         Ok(Self { store, backend, engine, storage })
     }
 
     /// What was counted; counts from zero again.
     pub fn take(&self) -> Taken {
-        let storage = std::mem::take(&mut *self.storage.lock().unwrap_or_else(PoisonError::into_inner));
+        let storage =
+            std::mem::take(&mut *self.storage.lock().unwrap_or_else(PoisonError::into_inner));
         Taken { engine: self.backend.take(), storage }
     }
 

@@ -8,7 +8,10 @@ use rusqlite::{Connection, params};
 use crate::Outcome;
 
 /// Stores each batch of (id, text) as one transaction; how long it took.
-pub fn run<'r>(path: &Path, batches: impl Iterator<Item = Vec<(&'r str, &'r str)>>) -> Outcome<Duration> {
+pub fn run<'r>(
+    path: &Path,
+    batches: impl Iterator<Item = Vec<(&'r str, &'r str)>>,
+) -> Outcome<Duration> {
     let mut database = Connection::open(path)?;
     database.pragma_update(None, "journal_mode", "wal")?;
     database.pragma_update(None, "synchronous", "full")?;

@@ -73,7 +73,9 @@ fn floor(place: &Path, counted: &Counted) -> Outcome<Duration> {
 fn recorded() -> Outcome<Vec<Content>> {
     let Some(path) = std::env::var_os("MNEM_TAU_BENCH") else {
         let text = std::fs::read_to_string("examples/transcripts/refund-dispute.json")?;
-        println!("MNEM_TAU_BENCH names no recorded runs; the example transcript is read {REPEATS} times");
+        println!(
+            "MNEM_TAU_BENCH names no recorded runs; the example transcript is read {REPEATS} times"
+        );
         return Ok(vec![json::parse(&text)?; REPEATS]);
     };
     let runs = json::parse(&std::fs::read_to_string(path)?)?;

@@ -50,16 +50,24 @@ pub fn run(place: &Path) -> Outcome<()> {
             "  {size:>8} {syncs:>8.3} {inserted:>11.2} {median:>12} {object_bytes:>14.0} {written:>14.0} {:>13.0}",
             per_write(grown)
         );
-        let texts: Vec<_> = (0..WRITES).map(|write| entry_text(write * 7_919 % size, write + 1)).collect();
+        let texts: Vec<_> =
+            (0..WRITES).map(|write| entry_text(write * 7_919 % size, write + 1)).collect();
         let batches = texts.iter().map(|(id, text)| vec![(id.as_str(), text.as_str())]);
         let floor = floor::run(&place.join(format!("size-{size}.sqlite")), batches)?;
-        println!("  {:>8} {:.2} x the time of SQLite WAL FULL", "", taken.as_secs_f64() / floor.as_secs_f64());
+        println!(
+            "  {:>8} {:.2} x the time of SQLite WAL FULL",
+            "",
+            taken.as_secs_f64() / floor.as_secs_f64()
+        );
     }
     Ok(())
 }
 
 fn entry_text(number: usize, version: usize) -> (String, String) {
-    (format!("session:{number:010}"), format!("fact {number}, version {version}, {}", "y".repeat(40)))
+    (
+        format!("session:{number:010}"),
+        format!("fact {number}, version {version}, {}", "y".repeat(40)),
+    )
 }
 
 fn entry(number: usize, version: usize) -> Outcome<(NodeId, Option<MemoryNode>)> {

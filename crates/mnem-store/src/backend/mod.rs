@@ -4,11 +4,11 @@
 //! Objects are immutable and named by their hash, so only branches need a precondition; a
 //! batch with preconditions is what every engine can do, also one beyond this machine.
 
+pub mod cache;
 #[cfg(feature = "test-support")]
 pub mod conformance;
 #[cfg(feature = "test-support")]
 pub mod counting;
-pub mod cache;
 pub mod memory;
 pub mod record;
 pub mod redb;
