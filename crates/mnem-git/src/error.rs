@@ -1,6 +1,5 @@
 //! Failures: one sentence, what helps, and the exit code.
 
-use mnem_store::object::ContentProblem;
 use mnem_store::{Error, ErrorKind};
 
 /// The exit code of a question whose answer is no.
@@ -72,7 +71,7 @@ impl Failure {
             exit: TROUBLE,
             code: "internal",
             message: format!("mnem met a fault of its own: {reason}"),
-            hint: Some("nothing was half written; please report it with the command".into()),
+            hint: Some("please report it with the command that met it".into()),
         }
     }
 
@@ -99,14 +98,12 @@ impl Failure {
             | ErrorKind::Io => TROUBLE,
         };
         // Content comes from the command line, a file or standard input, never from the store.
-        let content = error.content();
-        let no_json = content.is_some_and(|c| matches!(c.problem(), ContentProblem::NotJson(_)));
-        let hint = error.hint_text().map(str::to_owned);
+        let exit = if error.content().is_some() { USAGE } else { exit };
         Self {
-            exit: if content.is_some() { USAGE } else { exit },
+            exit,
             code: error.kind().code(),
             message: error.to_string(),
-            hint: hint.or_else(|| no_json.then(|| HINT_JSON_TEXT.into())),
+            hint: error.hint_text().map(str::to_owned),
         }
     }
 }

@@ -11,7 +11,6 @@ use crate::terminal::Terminal;
 fn hostile() -> Terminal {
     let mut t = Terminal::with_store();
     let evil = "\u{1b}[2J\u{7}\u{9b}31m\u{7f}\u{202e}\t";
-    t.set("EVIL", evil);
     t.quietly(&format!(
         "mnem remember 'id{evil}' 'content{evil}' -m 'message{evil}\nsecond line' \
          --author 'author{evil}' --source 'source{evil}' --step 'step{evil}'"
@@ -52,7 +51,6 @@ fn no_memory_drives_the_terminal() {
 #[test]
 fn a_closed_pipe_ends_quietly() {
     let mut t = Terminal::with_store();
-    t.write("long.txt", "");
     let long = "x".repeat(500_000);
     t.output("mnem remember long", long.as_bytes());
     let mut child = Command::new(env!("CARGO_BIN_EXE_mnem"))
@@ -137,8 +135,6 @@ fn every_answer_and_every_error_names_its_schema() {
         });
         assert_eq!(document["schema"]["command"], command, "{line}");
         assert_eq!(document["schema"]["version"], 1, "{line}");
-        if command != "bisect" {
-            assert_eq!(String::from_utf8(other).unwrap(), "", "{line}");
-        }
+        assert_eq!(String::from_utf8(other).unwrap(), "", "{line}");
     }
 }
