@@ -131,3 +131,20 @@ fn time_is_fixed_in_either_form() {
     t.run("mnem log");
     assert_snapshot!(t.transcript());
 }
+
+#[test]
+fn the_command_runs_beside_an_open_store_of_the_same_process() {
+    let t = Terminal::new();
+    let store = Store::init(&t.path(), &InitOptions::default(), environment()).unwrap();
+    let place = t.path().display().to_string();
+    let run = |line: &str| {
+        let words = format!("mnem -C {place} --time 5 {line}");
+        mnem_git::run(words.split(' ').map(Into::into))
+    };
+    assert_eq!(run("remember plan x"), 0);
+    assert_eq!(run("get nobody"), 1);
+    assert_eq!(run("frobnicate"), 2);
+    // The clock is the one that the store was opened with; the commit's time was said.
+    let tip = store.head_commit().unwrap().unwrap();
+    assert_eq!(store.commit_object(tip).unwrap().time, 5);
+}
