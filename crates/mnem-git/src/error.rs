@@ -10,17 +10,12 @@ pub const USAGE: u8 = 2;
 pub const TROUBLE: u8 = 3;
 
 /// What helps where the engine has no hint. Words between backquotes are a command that exists.
-pub const HINTS: [&str; 7] = [
-    HINT_EMPTY,
-    HINT_JSON_TEXT,
-    HINT_NEVER,
-    HINT_NEW,
-    HINT_RESOLVE,
-    HINT_TRANSCRIPT_NAME,
-    HINT_USAGE,
-];
+pub const HINTS: [&str; 7] =
+    [HINT_EMPTY, HINT_GET, HINT_JSON_TEXT, HINT_NEVER, HINT_NEW, HINT_TRANSCRIPT_NAME, HINT_USAGE];
 /// Empty text is asked for.
 pub const HINT_EMPTY: &str = r#"`mnem remember ID --content-json '""'` writes empty text"#;
+/// A node where a revision belongs.
+pub const HINT_GET: &str = "`mnem get ID` prints one memory; `mnem show REV` prints all of it";
 /// Text in JSON.
 pub const HINT_JSON_TEXT: &str = r#"in JSON, text stands in double quotes: '"degraded"'"#;
 /// A content that never was.
@@ -29,8 +24,6 @@ pub const HINT_NEVER: &str =
 /// Both an id and `--new`.
 pub const HINT_NEW: &str =
     "`mnem remember --new CONTENT` makes the id; `mnem remember ID CONTENT` takes one";
-/// Conflicts.
-pub const HINT_RESOLVE: &str = "`mnem merge BRANCH --resolve ID=ours` (theirs, base, delete) answers one, `mnem merge BRANCH --strategy ours` (theirs) every other";
 /// A transcript from standard input.
 pub const HINT_TRANSCRIPT_NAME: &str = "`mnem import-chat FILE --transcript NAME` gives it one";
 /// A command line that does not parse.
