@@ -73,16 +73,18 @@ fn a_closed_pipe_ends_quietly() {
 fn a_full_disk_under_the_answer_is_told() {
     let mut t = Terminal::with_store();
     t.quietly("mnem remember plan x");
-    let output = Command::new(env!("CARGO_BIN_EXE_mnem"))
-        .env_clear()
-        .current_dir(t.path())
-        .args(["show"])
-        .stdout(std::fs::File::create("/dev/full").unwrap())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.starts_with("error: cannot write the answer: "), "{text}");
-    assert_eq!(output.status.code(), Some(3));
+    for word in ["show", "--help"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_mnem"))
+            .env_clear()
+            .current_dir(t.path())
+            .arg(word)
+            .stdout(std::fs::File::create("/dev/full").unwrap())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.starts_with("error: cannot write the answer: "), "{word}: {text}");
+        assert_eq!(output.status.code(), Some(3), "{word}");
+    }
 }
 
 #[test]
