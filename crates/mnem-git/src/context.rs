@@ -13,13 +13,13 @@ use crate::system::{self, SystemEntropy};
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Context {
-    /// Use the store at PATH or the nearest one above it [default: `MNEM_STORE`, then this directory]
+    /// Use the store at or above PATH [default: `MNEM_STORE`, then this directory]
     #[arg(short = 'C', value_name = "PATH", global = true)]
     pub directory: Option<PathBuf>,
-    /// Print one JSON document; errors too, on standard error
+    /// Print one JSON document, also for an error
     #[arg(long, global = true)]
     pub json: bool,
-    /// Take TIME for now: Unix milliseconds, or ISO 8601 in UTC unless it says otherwise
+    /// Take TIME for now: Unix milliseconds or ISO 8601
     #[arg(long, value_name = "TIME", global = true, value_parser = time, allow_negative_numbers = true)]
     pub time: Option<i64>,
 }

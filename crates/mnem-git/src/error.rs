@@ -1,6 +1,5 @@
 //! Failures: one sentence, what helps, and the exit code.
 
-use mnem_store::object::ContentProblem;
 use mnem_store::{Error, ErrorKind};
 
 /// The exit code of a question whose answer is no.
@@ -11,17 +10,12 @@ pub const USAGE: u8 = 2;
 pub const TROUBLE: u8 = 3;
 
 /// What helps where the engine has no hint. Words between backquotes are a command that exists.
-pub const HINTS: [&str; 7] = [
-    HINT_EMPTY,
-    HINT_JSON_TEXT,
-    HINT_NEVER,
-    HINT_NEW,
-    HINT_RESOLVE,
-    HINT_TRANSCRIPT_NAME,
-    HINT_USAGE,
-];
+pub const HINTS: [&str; 7] =
+    [HINT_EMPTY, HINT_GET, HINT_JSON_TEXT, HINT_NEVER, HINT_NEW, HINT_TRANSCRIPT_NAME, HINT_USAGE];
 /// Empty text is asked for.
 pub const HINT_EMPTY: &str = r#"`mnem remember ID --content-json '""'` writes empty text"#;
+/// A node where a revision belongs.
+pub const HINT_GET: &str = "`mnem get ID` prints one memory; `mnem show REV` prints all of it";
 /// Text in JSON.
 pub const HINT_JSON_TEXT: &str = r#"in JSON, text stands in double quotes: '"degraded"'"#;
 /// A content that never was.
@@ -30,8 +24,6 @@ pub const HINT_NEVER: &str =
 /// Both an id and `--new`.
 pub const HINT_NEW: &str =
     "`mnem remember --new CONTENT` makes the id; `mnem remember ID CONTENT` takes one";
-/// Conflicts.
-pub const HINT_RESOLVE: &str = "`mnem merge BRANCH --resolve ID=ours` (theirs, base, delete) answers one, `mnem merge BRANCH --strategy ours` (theirs) every other";
 /// A transcript from standard input.
 pub const HINT_TRANSCRIPT_NAME: &str = "`mnem import-chat FILE --transcript NAME` gives it one";
 /// A command line that does not parse.
@@ -72,7 +64,7 @@ impl Failure {
             exit: TROUBLE,
             code: "internal",
             message: format!("mnem met a fault of its own: {reason}"),
-            hint: Some("nothing was half written; please report it with the command".into()),
+            hint: Some("please report it with the command that met it".into()),
         }
     }
 
@@ -99,14 +91,12 @@ impl Failure {
             | ErrorKind::Io => TROUBLE,
         };
         // Content comes from the command line, a file or standard input, never from the store.
-        let content = error.content();
-        let no_json = content.is_some_and(|c| matches!(c.problem(), ContentProblem::NotJson(_)));
-        let hint = error.hint_text().map(str::to_owned);
+        let exit = if error.content().is_some() { USAGE } else { exit };
         Self {
-            exit: if content.is_some() { USAGE } else { exit },
+            exit,
             code: error.kind().code(),
             message: error.to_string(),
-            hint: hint.or_else(|| no_json.then(|| HINT_JSON_TEXT.into())),
+            hint: error.hint_text().map(str::to_owned),
         }
     }
 }

@@ -4,17 +4,18 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use mnem_store::object::ContentProblem;
 use mnem_store::portable::json;
 use mnem_store::{Content, Error, MemoryNode, NodeId, Provenance};
 
 use crate::context::time;
-use crate::error::{Failure, HINT_EMPTY, HINT_NEW};
+use crate::error::{Failure, HINT_EMPTY, HINT_JSON_TEXT, HINT_NEW};
 use crate::output::prompt;
 
 /// Content, in one of four ways.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ContentArgs {
-    /// What to remember, as plain text; standard input when left out, without its last line break
+    /// The content as plain text [default: standard input, without its last line break]
     pub content: Option<String>,
     /// The content as JSON: a number, a boolean, a map, a list, null or text in double quotes
     #[arg(long, value_name = "JSON", conflicts_with_all = ["content", "content_file"], allow_hyphen_values = true)]
@@ -67,7 +68,7 @@ pub struct ProvenanceArgs {
     /// Anything else
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// When the belief was formed: Unix milliseconds, or ISO 8601
+    /// When the belief was formed: Unix milliseconds or ISO 8601
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     event_time: Option<i64>,
 }
@@ -96,7 +97,13 @@ pub fn new_id(text: String) -> Result<NodeId, Failure> {
 
 /// JSON from the command line.
 pub fn parse(text: &str) -> Result<Content, Failure> {
-    Ok(json::parse(text).map_err(Error::from)?)
+    json::parse(text).map_err(|error| {
+        // The shell takes one pair of quotes, and then it is no JSON.
+        let bare = matches!(error.problem(), ContentProblem::NotJson(_))
+            && text.starts_with(char::is_alphabetic);
+        let failure = Failure::from(Error::from(error));
+        if bare { failure.hint(HINT_JSON_TEXT) } else { failure }
+    })
 }
 
 /// JSON from a file; `-` is standard input.
@@ -111,8 +118,10 @@ pub fn read_json(path: &Path) -> Result<Content, Failure> {
             .map_err(|_| Failure::usage(format!("{name} is not UTF-8 text")))?;
         (name, text)
     };
-    parse(&text)
-        .map_err(|failure| Failure { message: format!("{name}: {}", failure.message), ..failure })
+    json::parse(&text).map_err(|error| {
+        let failure = Failure::from(Error::from(error));
+        Failure { message: format!("{name}: {}", failure.message), ..failure }
+    })
 }
 
 /// Text from standard input, without its last line break, which is the shell's.

@@ -11,7 +11,7 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use crate::error::{Failure, HINT_USAGE, TROUBLE, USAGE};
+use crate::error::{Failure, HINT_USAGE, USAGE};
 use crate::report::Report;
 
 /// How much a piece of text stands out on a terminal.
@@ -133,6 +133,11 @@ impl Output {
             }
             written
         };
+        self.finished(written, exit)
+    }
+
+    /// The exit code after an answer was written, or was not. A closed pipe ends quietly.
+    fn finished(self, written: io::Result<()>, exit: u8) -> u8 {
         match written {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 self.failure(&Failure::system(format!("cannot write the answer: {error}")))
@@ -166,10 +171,7 @@ impl Output {
     pub fn usage(self, error: &clap::Error) -> u8 {
         let text = error.render();
         if !error.use_stderr() {
-            return match to_stdout(&text.ansi().to_string()) {
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => TROUBLE,
-                _ => 0,
-            };
+            return self.finished(to_stdout(&text.ansi().to_string()), 0);
         }
         if self.json {
             let plain = text.to_string();

@@ -10,7 +10,7 @@ use crate::report::shapes;
 /// Record what is staged as a commit
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Why
+    /// The commit's message
     #[arg(short, long)]
     message: String,
     #[command(flatten)]

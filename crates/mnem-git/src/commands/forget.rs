@@ -12,7 +12,7 @@ use crate::report::write::Forget;
 pub struct Args {
     /// The memory's id
     id: String,
-    /// Why [default: "forget ID"]
+    /// The commit's message [default: "forget ID"]
     #[arg(short, long)]
     message: Option<String>,
     #[command(flatten)]

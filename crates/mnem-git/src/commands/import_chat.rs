@@ -43,6 +43,10 @@ pub fn run(context: &Context, args: Args) -> Result<ImportChat, Failure> {
         Content::Map(map) => map.get("messages").unwrap_or(&whole),
         _ => &whole,
     };
+    if !matches!(messages, Content::Array(_)) {
+        let message = format!("{}: a transcript is a list of messages", args.file.display());
+        return Err(Failure::usage(message));
+    }
     let rules = args.rules.as_deref().map(read_rules).transpose()?;
     let (keep_all, author, time) = (args.keep_all, args.author.name(), context.time);
     let options = ChatOptions { transcript, rules, keep_all, author, time };

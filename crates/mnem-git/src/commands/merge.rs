@@ -23,7 +23,7 @@ pub struct Args {
     /// Answer every other conflict
     #[arg(long, value_name = "SIDE")]
     strategy: Option<Side>,
-    /// Why [default: "merge THEIRS into BRANCH"]
+    /// The merge commit's message [default: "merge THEIRS into BRANCH"]
     #[arg(short, long)]
     message: Option<String>,
     #[command(flatten)]

@@ -21,7 +21,7 @@ pub struct Args {
     /// Make an id that no other memory has, and print it first
     #[arg(long)]
     new: bool,
-    /// Why [default: "remember ID"]
+    /// The commit's message [default: "remember ID"]
     #[arg(short, long)]
     message: Option<String>,
     #[command(flatten)]

@@ -1,5 +1,8 @@
 //! verify: whether the store holds what was written.
 
+use mnem_store::ErrorKind;
+use mnem_store::ops::Verified;
+
 use crate::context::Context;
 use crate::error::Failure;
 use crate::report::verify::Verify;
@@ -11,7 +14,14 @@ use crate::report::verify::Verify;
 pub struct Args {}
 
 pub fn run(context: &Context, _: &Args) -> Result<Verify, Failure> {
-    let verified = context.open()?.verify(|_| ())?;
+    let verified = match context.open().and_then(|store| Ok(store.verify(|_| ())?)) {
+        Ok(verified) => verified,
+        // Too damaged to be read on: that is what is wrong.
+        Err(failure) if failure.code == ErrorKind::CorruptStore.code() => {
+            Verified { problems: vec![failure.message], ..Verified::default() }
+        }
+        Err(failure) => return Err(failure),
+    };
     Ok(Verify {
         nodes: verified.nodes,
         states: verified.states,

@@ -42,7 +42,7 @@ impl Report for Log {
             page.line(format!("Date:   {}", utc(commit.time)));
             page.end();
             for line in commit.message.lines() {
-                page.line(format!("    {line}"));
+                page.line(format!("    {line}").trim_end());
             }
         }
     }

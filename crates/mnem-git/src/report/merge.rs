@@ -1,11 +1,11 @@
 //! What a merge came to.
 
-use mnem_store::CommitId;
+use mnem_store::{CommitId, ErrorKind};
 use serde::Serialize;
 
 use super::Report;
 use super::shapes::{Node, committed, counted, text_or_null};
-use crate::error::{Failure, HINT_RESOLVE};
+use crate::error::Failure;
 use crate::output::{Page, Shade};
 
 /// What a merge came to, in the shape of `MergeResult.to_dict()` of the SDK, with the names of
@@ -76,11 +76,24 @@ impl Report for Merge {
     }
 
     fn refusal(&self) -> Option<Failure> {
-        (!self.conflicts.is_empty()).then(|| {
-            let message =
-                format!("{} and {} disagree; nothing was written", self.branch, self.theirs);
-            Failure::no(mnem_store::ErrorKind::Conflict, message).hint(HINT_RESOLVE)
-        })
+        let first = self.conflicts.first()?;
+        let message = format!("{} and {} disagree; nothing was written", self.branch, self.theirs);
+        let theirs = quoted(&self.theirs);
+        let answer = quoted(&format!("{}=theirs", first.id));
+        Some(Failure::no(ErrorKind::Conflict, message).hint(format!(
+            "`mnem merge {theirs} --resolve {answer}` (ours, base, delete) answers one, \
+             `mnem merge {theirs} --strategy theirs` (ours) every other"
+        )))
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

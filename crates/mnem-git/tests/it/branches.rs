@@ -79,6 +79,23 @@ fn merge() {
 }
 
 #[test]
+fn the_hint_of_a_conflict_can_be_typed() {
+    let mut t = Terminal::with_store();
+    t.quietly("mnem remember base x");
+    let id = shlex::try_quote("it's \"the\" plan $HOME").unwrap().into_owned();
+    t.quietly("mnem checkout -b side");
+    t.quietly(&format!("mnem remember {id} theirs"));
+    t.quietly("mnem checkout main");
+    t.quietly(&format!("mnem remember {id} ours"));
+    let output = t.output("mnem merge side", b"");
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    let command = text.split('`').nth(1).unwrap();
+    t.quietly(command);
+    assert_eq!(t.quietly(&format!("mnem get {id}")), "\"theirs\"\n", "{command}");
+}
+
+#[test]
 fn merge_as_json() {
     let mut t = disagreement();
     t.run("mnem merge callback --strategy theirs -m 'trust the call' --json")

@@ -1,5 +1,6 @@
-//! A hint names a command that exists, with options that it has.
+//! Help, and hints: a hint names a command that exists, with options that it has.
 
+use insta::assert_snapshot;
 use mnem_git::error::HINTS;
 use mnem_store::Hint;
 
@@ -33,4 +34,26 @@ fn a_hint_of_another_option_would_be_seen() {
     for command in ["mnem frobnicate", "mnem merge BRANCH --theirs", "mnem log NODE --graph"] {
         assert_eq!(t.output(&format!("{command} --help"), b"").status.code(), Some(2), "{command}");
     }
+}
+
+#[test]
+fn help() {
+    let mut t = Terminal::new();
+    let summary = t.quietly("mnem -h");
+    let commands: Vec<_> = summary
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(commands.len(), 18);
+    t.run("mnem --help");
+    for command in commands {
+        t.run(&format!("mnem {command} -h"));
+    }
+    t.run("mnem remember --help");
+    assert_snapshot!(t.transcript());
 }

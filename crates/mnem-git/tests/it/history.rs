@@ -68,7 +68,9 @@ fn show() {
         .run("mnem show HEAD~5 --json")
         .run("mnem show HEAD~1 --stat --json")
         .run("mnem show HEAD~9")
-        .run("mnem show main@{2026-10-17T18:03:30}");
+        .run("mnem show plan:4821")
+        .run("mnem show main@{2026-10-17T18:03}")
+        .run("mnem show main@{2026-10-17T18:02:59.999}");
     assert_snapshot!(t.transcript());
 }
 

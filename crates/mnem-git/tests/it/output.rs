@@ -11,7 +11,6 @@ use crate::terminal::Terminal;
 fn hostile() -> Terminal {
     let mut t = Terminal::with_store();
     let evil = "\u{1b}[2J\u{7}\u{9b}31m\u{7f}\u{202e}\t";
-    t.set("EVIL", evil);
     t.quietly(&format!(
         "mnem remember 'id{evil}' 'content{evil}' -m 'message{evil}\nsecond line' \
          --author 'author{evil}' --source 'source{evil}' --step 'step{evil}'"
@@ -52,7 +51,6 @@ fn no_memory_drives_the_terminal() {
 #[test]
 fn a_closed_pipe_ends_quietly() {
     let mut t = Terminal::with_store();
-    t.write("long.txt", "");
     let long = "x".repeat(500_000);
     t.output("mnem remember long", long.as_bytes());
     let mut child = Command::new(env!("CARGO_BIN_EXE_mnem"))
@@ -75,16 +73,18 @@ fn a_closed_pipe_ends_quietly() {
 fn a_full_disk_under_the_answer_is_told() {
     let mut t = Terminal::with_store();
     t.quietly("mnem remember plan x");
-    let output = Command::new(env!("CARGO_BIN_EXE_mnem"))
-        .env_clear()
-        .current_dir(t.path())
-        .args(["show"])
-        .stdout(std::fs::File::create("/dev/full").unwrap())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.starts_with("error: cannot write the answer: "), "{text}");
-    assert_eq!(output.status.code(), Some(3));
+    for word in ["show", "--help"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_mnem"))
+            .env_clear()
+            .current_dir(t.path())
+            .arg(word)
+            .stdout(std::fs::File::create("/dev/full").unwrap())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.starts_with("error: cannot write the answer: "), "{word}: {text}");
+        assert_eq!(output.status.code(), Some(3), "{word}");
+    }
 }
 
 #[test]
@@ -137,8 +137,6 @@ fn every_answer_and_every_error_names_its_schema() {
         });
         assert_eq!(document["schema"]["command"], command, "{line}");
         assert_eq!(document["schema"]["version"], 1, "{line}");
-        if command != "bisect" {
-            assert_eq!(String::from_utf8(other).unwrap(), "", "{line}");
-        }
+        assert_eq!(String::from_utf8(other).unwrap(), "", "{line}");
     }
 }

@@ -3,24 +3,25 @@
 use std::fs;
 
 use insta::assert_snapshot;
+use mnem_git::system::environment;
+use mnem_store::ops::{Changes, Meta};
+use mnem_store::{Content, InitOptions, MemoryNode, NodeId, Store};
 
 use crate::terminal::Terminal;
 
 #[test]
 fn the_option_beats_the_environment_beats_the_directory() {
     let mut t = Terminal::with_store();
-    for name in ["one", "two"] {
-        let mut other = Terminal::new();
-        other.set("MNEM_STORE", "");
-        let path = t.path().join("..").join(format!("{}-{name}", t.path().display()));
-        fs::create_dir_all(&path).unwrap();
-        let place = shlex::try_quote(path.to_str().unwrap()).unwrap().into_owned();
-        other.quietly(&format!("mnem -C {place} init"));
-        other.quietly(&format!("mnem -C {place} remember which {name}"));
-    }
     t.quietly("mnem remember which here");
-    let place = |name: &str| format!("{}-{name}", t.path().display());
+    let elsewhere = Terminal::new();
+    let place = |name: &str| elsewhere.path().join(name).display().to_string();
     let (one, two) = (place("one"), place("two"));
+    for (name, path) in [("one", &one), ("two", &two)] {
+        t.quietly(&format!("mnem -C {path} init"));
+        t.quietly(&format!("mnem -C {path} remember which {name}"));
+    }
+    assert_eq!(t.quietly("mnem get which"), "\"here\"\n");
+    t.set("MNEM_STORE", "");
     assert_eq!(t.quietly("mnem get which"), "\"here\"\n");
     t.set("MNEM_STORE", &one);
     assert_eq!(t.quietly("mnem get which"), "\"one\"\n");
@@ -28,9 +29,9 @@ fn the_option_beats_the_environment_beats_the_directory() {
     assert_eq!(t.quietly(&format!("mnem get which -C {two}")), "\"two\"\n");
     fs::create_dir_all(t.path().join("a/b")).unwrap();
     assert_eq!(t.quietly("mnem -C a/b get which"), "\"here\"\n");
-    for path in [one, two] {
-        fs::remove_dir_all(path).unwrap();
-    }
+    t.set("MNEM_STORE", &place("three"));
+    t.quietly("mnem init");
+    assert!(elsewhere.path().join("three/.mnem").is_dir());
 }
 
 #[test]
@@ -50,21 +51,49 @@ fn verify() {
 }
 
 #[test]
-fn verify_finds_a_changed_byte() {
+fn verify_tells_of_a_store_that_cannot_be_opened() {
     let mut t = Terminal::with_store();
     t.quietly("mnem remember plan 'the customer is on the Enterprise plan'");
     t.quietly("mnem remember owner alice");
-    let path = t.path().join(".mnem/store.redb");
-    let mut data = fs::read(&path).unwrap();
-    let word = b"Enterprise";
-    let places: Vec<_> = (0..data.len()).filter(|at| data[*at..].starts_with(word)).collect();
-    assert!(!places.is_empty());
-    for at in places {
-        data[at] = b'e';
-    }
-    fs::write(&path, data).unwrap();
+    spoil(&t, b"Enterprise");
     t.run("mnem verify").run("mnem get plan").run("mnem get owner").run("mnem verify --json");
     assert_snapshot!(t.transcript());
+}
+
+#[test]
+fn verify_lists_what_is_damaged() {
+    let mut t = Terminal::new();
+    let options = InitOptions { reproducible: true, ..InitOptions::default() };
+    let store = Store::init(&t.path(), &options, environment()).unwrap();
+    // Enough rows at once that the write brings its own index: nothing of it is read at open.
+    let changes: Changes = (0..5_000)
+        .map(|number| {
+            let id = NodeId::new(format!("customer-{number}")).unwrap();
+            let plan = if number == 4_821 { "on the Enterprise plan" } else { "on a plan" };
+            (id.clone(), Some(MemoryNode::note(id, Content::text(plan))))
+        })
+        .collect();
+    store.write(changes, &Meta { time: Some(0), ..Meta::new("everyone", "tester") }).unwrap();
+    store.close();
+    spoil(&t, b"Enterprise");
+    t.run("mnem verify")
+        .run("mnem verify --json")
+        .run("mnem get customer-4821")
+        .run("mnem get customer-4820");
+    assert_snapshot!(t.transcript());
+}
+
+/// Changes a byte of a word wherever it stands in the data file.
+fn spoil(t: &Terminal, word: &[u8]) {
+    let path = t.path().join(".mnem/store.redb");
+    let mut data = fs::read(&path).unwrap();
+    let starts = |at: &usize| data[*at..].starts_with(word);
+    let places: Vec<_> = (0..data.len()).filter(starts).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        data[at] ^= 1;
+    }
+    fs::write(&path, data).unwrap();
 }
 
 #[test]
@@ -87,7 +116,7 @@ fn damaged_and_foreign_stores() {
             None => fs::remove_file(path).unwrap(),
         }
         t.run("mnem log --oneline");
-        whole += &format!("# {what}\n{}", t.transcript());
+        whole.extend(["# ", what, "\n", t.transcript()]);
     }
     assert_snapshot!(whole);
 }
@@ -101,4 +130,21 @@ fn time_is_fixed_in_either_form() {
     t.quietly("mnem remember a 3 --time 253402300800000 ");
     t.run("mnem log");
     assert_snapshot!(t.transcript());
+}
+
+#[test]
+fn the_command_runs_beside_an_open_store_of_the_same_process() {
+    let t = Terminal::new();
+    let store = Store::init(&t.path(), &InitOptions::default(), environment()).unwrap();
+    let place = t.path().display().to_string();
+    let run = |line: &str| {
+        let words = format!("mnem -C {place} --time 5 {line}");
+        mnem_git::run(words.split(' ').map(Into::into))
+    };
+    assert_eq!(run("remember plan x"), 0);
+    assert_eq!(run("get nobody"), 1);
+    assert_eq!(run("frobnicate"), 2);
+    // The clock is the one that the store was opened with; the commit's time was said.
+    let tip = store.head_commit().unwrap().unwrap();
+    assert_eq!(store.commit_object(tip).unwrap().time, 5);
 }

@@ -92,17 +92,16 @@ impl Terminal {
         let output = self.output(line, input.as_ref());
         let place = self.path().display().to_string();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&place, "[DIR]");
-        self.transcript += &format!("$ {line}\n{}", text(output.stdout));
+        self.transcript.extend(["$ ", line, "\n", &text(output.stdout)]);
         if !self.transcript.ends_with('\n') {
             self.transcript += "[no line break]\n";
         }
         for line in text(output.stderr).lines() {
-            self.transcript += format!("! {line}").trim_end();
-            self.transcript.push('\n');
+            self.transcript.extend([format!("! {line}").trim_end(), "\n"]);
         }
         match output.status.code() {
             Some(0) => {}
-            Some(code) => self.transcript += &format!("? {code}\n"),
+            Some(code) => self.transcript.extend(["? ", &code.to_string(), "\n"]),
             None => panic!("{line}: killed"),
         }
         self
