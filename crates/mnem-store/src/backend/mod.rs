@@ -5,9 +5,15 @@
 //! batch with preconditions is what every engine can do, also one beyond this machine.
 
 pub mod cache;
+#[cfg(feature = "test-support")]
+pub mod conformance;
+#[cfg(feature = "test-support")]
+pub mod counting;
 pub mod memory;
 pub mod record;
 pub mod redb;
+#[cfg(feature = "test-support")]
+pub mod storage;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -16,5 +16,6 @@ mod model;
 mod refused;
 mod revision;
 mod sample;
+mod staging;
 mod store;
 mod support;

@@ -5,10 +5,11 @@
 //! from the log when the file is opened and kept here.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use redb::ReadTransaction;
 
-use super::rows::{self, LOG, LogRow, MARK, NODES, WHERE};
+use super::rows::{self, Direction, LOG, LogRow, MARK, NODES, WHERE};
 use super::{Fault, Settings, read, write};
 use crate::backend::{Kind, NodeId, Number, ObjectId, Record};
 use crate::codec::Encoded;
@@ -36,8 +37,9 @@ impl Pending {
     pub(super) fn load(transaction: &ReadTransaction, mark: u64) -> Result<Self, Fault> {
         let log = read(transaction, LOG)?;
         let mut pending = Self::from(mark);
-        let mut record: Option<(u64, Record)> = None;
-        for row in log.range(rows::encode_number(mark).to_vec()..)? {
+        let rest = (Bound::Included(rows::encode_number(mark).to_vec()), Bound::Unbounded);
+        let mut record: Option<(u64, Box<Record>)> = None;
+        for row in log.range(rest, Direction::Up)? {
             let (key, value) = row?;
             if rows::decode_number(&key) != Some(pending.end) {
                 return Err(log.damaged(&rows::encode_number(pending.end)));
@@ -58,7 +60,7 @@ impl Pending {
                     record = Some((pending.end, owner));
                 }
                 (LogRow::Record { record: owner, .. }, None) => {
-                    pending.add_nodes(pending.end, &owner)
+                    pending.add_nodes(pending.end, &owner);
                 }
                 // Erasing rewrites the file, and the rewrite moves the mark to its end.
                 _ => return Err(log.damaged(&key)),

@@ -7,7 +7,9 @@
 //! A redb database that met an error may refuse everything after it, and one that met damage may
 //! panic. So each call runs under a guard: a panic becomes an error, and after an error the file
 //! is closed and opened again before the next call. What was read before is then forgotten, the
-//! pending part of the index with it.
+//! pending part of the index with it. One thing gets through: where a flipped bit is in redb's
+//! notes about free pages, redb 4.6 panics inside a panic at the next commit or close, which
+//! ends the process. [`Settings::check_pages`] finds such damage at open.
 
 mod index;
 mod publish;
@@ -45,6 +47,8 @@ pub type Epoch = [u8; 16];
 pub struct Settings {
     /// The page cache, in bytes.
     pub cache_bytes: usize,
+    /// Whether redb reads the whole file and checks every page when it opens it.
+    pub check_pages: bool,
     /// The index is written out once this many commits wait for it,
     pub index_commits: u64,
     /// or this many rows,
@@ -57,6 +61,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             cache_bytes: CACHE_BYTES,
+            check_pages: false,
             index_commits: 256,
             index_rows: 4_096,
             index_bytes: 8 << 20,
@@ -81,13 +86,14 @@ pub struct RedbBackend {
 type Opener = Box<dyn Fn(&Builder) -> Result<Database, Fault> + Send + Sync>;
 
 struct State {
-    /// How often the file was opened.
+    /// How often the file was opened or was to be.
     generation: u64,
     live: Option<Live>,
 }
 
 struct Live {
     database: Database,
+    epoch: Epoch,
     pending: Arc<Pending>,
 }
 
@@ -118,21 +124,28 @@ impl From<io::Error> for Fault {
 impl RedbBackend {
     /// Makes a new file; one that exists is left alone and is an error.
     pub fn create(path: &Path, epoch: Epoch, settings: Settings) -> Result<Self, BackendError> {
-        drop(OpenOptions::new().read(true).write(true).create_new(true).open(path)?);
+        drop(OpenOptions::new().write(true).create_new(true).open(path)?);
         let open = {
             let path = path.to_owned();
             move || File::options().read(true).write(true).open(&path)
         };
-        Self::make(path.display().to_string(), move || file_backend(open()?), epoch, settings)?;
+        let name = path.display().to_string();
+        let made = Self::make(&name, move || Ok(FileBackend::new(open()?)?), epoch, settings);
+        if made.is_err() {
+            // The first error is the one to tell; a file that is left over is empty or foreign.
+            drop(std::fs::remove_file(path));
+        }
+        made?;
         Self::open(path, settings)
     }
 
-    /// Opens a file that [`RedbBackend::create`] made; never makes one.
+    /// Opens a file that [`RedbBackend::create`] made; never makes one. redb locks it: whoever
+    /// opens it meanwhile, in this process or another, gets [`BackendError::Locked`].
     pub fn open(path: &Path, settings: Settings) -> Result<Self, BackendError> {
         let name = path.display().to_string();
         let path = path.to_owned();
         let open = move || match File::options().read(true).write(true).open(&path) {
-            Ok(file) => file_backend(file),
+            Ok(file) => Ok(FileBackend::new(file)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(Fault::Row("the file is missing".into()))
             }
@@ -149,7 +162,7 @@ impl RedbBackend {
         settings: Settings,
     ) -> Result<Self, BackendError> {
         let name = name.into();
-        Self::make(name.clone(), || Ok(open()?), epoch, settings)?;
+        Self::make(&name, || Ok(open()?), epoch, settings)?;
         Self::open_on(name, open, settings)
     }
 
@@ -184,30 +197,26 @@ impl RedbBackend {
     }
 
     fn start(name: String, open: Opener, settings: Settings) -> Result<Self, BackendError> {
-        let mut backend = Self {
+        let live = guarded(&name, || load(&open, &settings))?;
+        Ok(Self {
             name,
             open,
             settings,
-            epoch: Epoch::default(),
-            state: RwLock::new(State { generation: 0, live: None }),
+            epoch: live.epoch,
+            state: RwLock::new(State { generation: 1, live: Some(live) }),
             writer: Mutex::new(()),
             failed: AtomicU64::new(0),
-        };
-        backend.ready(&backend.lock())?;
-        backend.epoch = backend.with_live(|generation, live| {
-            backend.run(generation, || read_epoch(&live.database.begin_read()?))
-        })?;
-        Ok(backend)
+        })
     }
 
     /// Fills storage that is empty.
     fn make<S: StorageBackend>(
-        name: String,
+        name: &str,
         open: impl Fn() -> Result<S, Fault>,
         epoch: Epoch,
         settings: Settings,
     ) -> Result<(), BackendError> {
-        guarded(&name, || {
+        guarded(name, || {
             let storage = open()?;
             if storage.len()? != 0 {
                 return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
@@ -270,25 +279,15 @@ impl RedbBackend {
         // The lock on the file goes with the old database, so that must be gone first.
         close(state.live.take());
         state.generation += 1;
-        state.live = Some(guarded(&self.name, || self.load())?);
+        state.live = Some(guarded(&self.name, || {
+            let live = load(&self.open, &self.settings)?;
+            if live.epoch == self.epoch {
+                Ok(live)
+            } else {
+                Err(Fault::Row("the file was replaced by another store's".into()))
+            }
+        })?);
         Ok(())
-    }
-
-    fn load(&self) -> Result<Live, Fault> {
-        let database = (self.open)(&builder(&self.settings))?;
-        let transaction = database.begin_read()?;
-        let meta = read(&transaction, META)?;
-        let schema = read_number(&meta, SCHEMA)?;
-        if schema != rows::SCHEMA_VERSION {
-            return Err(Fault::Row(format!("the file has the layout {schema}, which is unknown")));
-        }
-        let mark = read_number(&meta, MARK)?;
-        if mark > read(&transaction, LOG)?.len()? {
-            return Err(meta.damaged(MARK));
-        }
-        let pending = Arc::new(Pending::load(&transaction, mark)?);
-        drop((meta, transaction));
-        Ok(Live { database, pending })
     }
 
     fn with_live<T>(
@@ -388,12 +387,8 @@ impl fmt::Debug for RedbBackend {
 fn builder(settings: &Settings) -> Builder {
     let mut builder = Database::builder();
     builder.set_cache_size(settings.cache_bytes);
+    builder.set_check_integrity_on_open(settings.check_pages);
     builder
-}
-
-/// redb takes its lock on the file when it opens this.
-fn file_backend(file: File) -> Result<FileBackend, Fault> {
-    Ok(FileBackend::new(file)?)
 }
 
 /// Opens storage that holds something: redb would fill empty storage.
@@ -409,15 +404,29 @@ fn existing<S: StorageBackend>(
     })
 }
 
+/// Opens the file and reads what the index does not know yet.
+fn load(open: &Opener, settings: &Settings) -> Result<Live, Fault> {
+    let database = open(&builder(settings))?;
+    let transaction = database.begin_read()?;
+    let meta = read(&transaction, META)?;
+    let schema = read_number(&meta, SCHEMA)?;
+    if schema != rows::SCHEMA_VERSION {
+        return Err(Fault::Row(format!("the file has the layout {schema}, which is unknown")));
+    }
+    let epoch = meta.get(EPOCH)?.and_then(|value| value.as_slice().try_into().ok());
+    let epoch = epoch.ok_or_else(|| meta.damaged(EPOCH))?;
+    let mark = read_number(&meta, MARK)?;
+    if mark > read(&transaction, LOG)?.len()? {
+        return Err(meta.damaged(MARK));
+    }
+    let pending = Arc::new(Pending::load(&transaction, mark)?);
+    drop((meta, transaction));
+    Ok(Live { database, epoch, pending })
+}
+
 fn close(live: Option<Live>) {
     // Whatever goes wrong here was not promised to anyone: publish has answered before.
     let _ = catch_unwind(AssertUnwindSafe(move || drop(live)));
-}
-
-fn read_epoch(transaction: &ReadTransaction) -> Result<Epoch, Fault> {
-    let meta = read(transaction, META)?;
-    let value = meta.get(EPOCH)?.ok_or_else(|| meta.damaged(EPOCH))?;
-    value.as_slice().try_into().map_err(|_| meta.damaged(EPOCH))
 }
 
 fn definition(table: &'static str) -> TableDefinition<'static, Bytes, Bytes> {

@@ -105,7 +105,7 @@ fn append(
                 let id = object.id();
                 let known = added.objects.contains_key(&id)
                     || pending.objects.contains_key(&id)
-                    || places.get(id.as_bytes())?.is_some();
+                    || places.probe(id.as_bytes())?.is_some();
                 if !known {
                     added.add_object(id, object.kind());
                     put(&mut added, rows::encode_object(object.bytes()))?;

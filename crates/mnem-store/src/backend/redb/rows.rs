@@ -2,13 +2,18 @@
 //!
 //! redb checks no page checksum when it reads, so the checksum of a row is what turns a flipped
 //! bit into an error. It covers the table and the key too: a row is right only in its place.
+//! That a row is **not** there is believed from its neighbours: a search that a damaged key has
+//! led astray ends beside that key, or at a row that is out of order.
 
-use std::ops::{Bound, RangeBounds};
+use std::cmp::Ordering;
+use std::ops::Bound;
 
-use redb::{ReadableTable, Table};
+use redb::{AccessGuard, ReadableTable, StorageError, Table};
 
 use super::super::record::{self, MAX_INLINE_CHANGES};
-use super::super::{BranchName, CommitId, Kind, LocalTable, NodeId, Number, ObjectId, Record};
+use super::super::{
+    ALL_ROWS, BranchName, CommitId, Kind, LocalTable, NodeId, Number, ObjectId, Record, RowRange,
+};
 use super::Fault;
 
 pub(super) type Bytes = &'static [u8];
@@ -72,6 +77,13 @@ pub(super) struct Rows<T> {
     table: T,
 }
 
+/// From which end a range is read.
+#[derive(Clone, Copy)]
+pub(super) enum Direction {
+    Up,
+    Down,
+}
+
 /// A row as it was put in: key and value.
 pub(super) type Row = (Vec<u8>, Vec<u8>);
 
@@ -89,10 +101,7 @@ impl<T> Rows<T> {
 
     /// What is said of a row that is not what was written.
     pub(super) fn damaged(&self, key: &[u8]) -> Fault {
-        let key: String = match std::str::from_utf8(key) {
-            Ok(text) if text.chars().all(|c| !c.is_control()) => text.chars().take(80).collect(),
-            _ => key.iter().take(40).map(|byte| format!("{byte:02x}")).collect(),
-        };
+        let key: String = key.escape_ascii().take(80).map(char::from).collect();
         Fault::Row(format!("the row {key} of the table {} is damaged", self.name))
     }
 }
@@ -100,30 +109,74 @@ impl<T> Rows<T> {
 impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
     /// The value under a key.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        if let Some(value) = self.probe(key)? {
+            return Ok(Some(value));
+        }
+        let at = (Bound::Included(key.to_vec()), Bound::Included(key.to_vec()));
+        let found = self.range(at, Direction::Up)?.next().transpose()?;
+        Ok(found.map(|(_, value)| value))
+    }
+
+    /// The value under a key; with a damaged neighbour it may be missed.
+    pub(super) fn probe(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         match self.table.get(key)? {
             Some(sealed) => self.unseal(key, sealed.value()).map(Some),
             None => Ok(None),
         }
     }
 
-    /// The rows of a range, from either end.
-    pub(super) fn range(
-        &self,
-        range: impl RangeBounds<Vec<u8>>,
-    ) -> Result<impl DoubleEndedIterator<Item = Result<Row, Fault>>, Fault> {
-        let bounds = (borrowed(range.start_bound()), borrowed(range.end_bound()));
-        Ok(self.table.range::<&[u8]>(bounds)?.map(|row| {
-            let (key, sealed) = row?;
-            let value = self.unseal(key.value(), sealed.value())?;
-            Ok((key.value().to_vec(), value))
+    /// The rows of a range, lowest key first or last.
+    ///
+    /// The row before them and the row after them are read and checked too.
+    pub(super) fn range<'r>(
+        &'r self,
+        range: RowRange,
+        direction: Direction,
+    ) -> Result<impl Iterator<Item = Result<Row, Fault>> + 'r, Fault> {
+        let (start, end) = &range;
+        let whole = Bound::Unbounded::<&[u8]>;
+        let (near, before, rows): (_, _, Box<dyn Iterator<Item = _> + 'r>) = match direction {
+            Direction::Up => {
+                let before = outside(start).map(|end| self.table.range::<&[u8]>((whole, end)));
+                let before = before.transpose()?.and_then(|mut rows| rows.next_back());
+                let rows = self.table.range::<&[u8]>((borrowed(start), whole))?;
+                (Ordering::Less, before, Box::new(rows))
+            }
+            Direction::Down => {
+                let before = outside(end).map(|start| self.table.range::<&[u8]>((start, whole)));
+                let before = before.transpose()?.and_then(|mut rows| rows.next());
+                let rows = self.table.range::<&[u8]>((whole, borrowed(end)))?;
+                (Ordering::Greater, before, Box::new(rows.rev()))
+            }
+        };
+        let unseal =
+            |row: Result<(AccessGuard<'_, Bytes>, AccessGuard<'_, Bytes>), StorageError>| {
+                let (key, sealed) = row?;
+                let value = self.unseal(key.value(), sealed.value())?;
+                Ok::<Row, Fault>((key.value().to_vec(), value))
+            };
+        let mut last = before.map(unseal).transpose()?.map(|(key, _)| key);
+        if let Some(key) = last.as_ref().filter(|key| side(&range, key) != near) {
+            return Err(self.damaged(key));
+        }
+        Ok(rows.map_while(move |row| {
+            let row = match unseal(row) {
+                Ok(row) => row,
+                Err(fault) => return Some(Err(fault)),
+            };
+            let place = side(&range, &row.0);
+            let last = last.replace(row.0.clone());
+            if place == near || last.is_some_and(|last| last.cmp(&row.0) != near) {
+                return Some(Err(self.damaged(&row.0)));
+            }
+            (place == Ordering::Equal).then_some(Ok(row))
         }))
     }
 
     /// Every row of a table that should have `count` of them.
     pub(super) fn whole(&self, count: u64) -> Result<Vec<Row>, Fault> {
-        let rows = self.range(..)?.collect::<Result<Vec<_>, _>>()?;
-        let ordered = rows.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0));
-        if rows.len() as u64 == count && ordered {
+        let rows = self.range(ALL_ROWS, Direction::Up)?.collect::<Result<Vec<_>, _>>()?;
+        if rows.len() as u64 == count {
             Ok(rows)
         } else {
             Err(Fault::Row(format!(
@@ -154,8 +207,38 @@ impl Rows<Table<'_, Bytes, Bytes>> {
     }
 }
 
-fn borrowed(bound: Bound<&Vec<u8>>) -> Bound<&[u8]> {
-    bound.map(Vec::as_slice)
+fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
+}
+
+/// Where the keys end that a bound leaves out.
+fn outside(bound: &Bound<Vec<u8>>) -> Option<Bound<&[u8]>> {
+    match bound {
+        Bound::Included(key) => Some(Bound::Excluded(key)),
+        Bound::Excluded(key) => Some(Bound::Included(key)),
+        Bound::Unbounded => None,
+    }
+}
+
+/// On which side of a range a key is; equal when it is inside.
+fn side((start, end): &RowRange, key: &Vec<u8>) -> Ordering {
+    let is_below = match start {
+        Bound::Included(start) => key < start,
+        Bound::Excluded(start) => key <= start,
+        Bound::Unbounded => false,
+    };
+    let is_above = match end {
+        Bound::Included(end) => key > end,
+        Bound::Excluded(end) => key >= end,
+        Bound::Unbounded => false,
+    };
+    if is_below {
+        Ordering::Less
+    } else if is_above {
+        Ordering::Greater
+    } else {
+        Ordering::Equal
+    }
 }
 
 /// A number as it stands in keys and values.
@@ -170,7 +253,7 @@ pub(super) fn decode_number(bytes: &[u8]) -> Option<u64> {
 /// A row of `log`.
 pub(super) enum LogRow {
     Object(Vec<u8>),
-    Record { record: Record, changes_follow: bool },
+    Record { record: Box<Record>, changes_follow: bool },
     Changes(record::ChangeSet),
     Erased(ObjectId),
 }
@@ -222,7 +305,7 @@ pub(super) fn decode_log_row(value: &[u8]) -> Option<LogRow> {
                     None => return None,
                 }
             }
-            Some(LogRow::Record { record, changes_follow })
+            Some(LogRow::Record { record: Box::new(record), changes_follow })
         }
         CHANGES => record::decode_changes(rest).ok().map(LogRow::Changes),
         ERASED => ObjectId::from_slice(rest).map(LogRow::Erased),

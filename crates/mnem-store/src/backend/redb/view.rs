@@ -8,7 +8,7 @@ use redb::{ReadTransaction, ReadableTable};
 
 use super::index::Pending;
 use super::publish::{is_counted, local_row_key};
-use super::rows::{self, LOG, LogRow, META, META_ROW, NODES, REFS, Rows, WHERE};
+use super::rows::{self, Direction, LOG, LogRow, META, META_ROW, NODES, REFS, Rows, WHERE};
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
     BackendError, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number, ObjectId,
@@ -124,7 +124,7 @@ impl Moment {
     fn whole_record(
         &self,
         number: Number,
-        mut record: Record,
+        mut record: Box<Record>,
         changes_follow: bool,
     ) -> Result<Record, Fault> {
         if changes_follow {
@@ -134,7 +134,7 @@ impl Moment {
                 _ => return Err(unexpected(beside)),
             }
         }
-        Ok(record)
+        Ok(*record)
     }
 
     fn record_of(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, Fault> {
@@ -160,7 +160,8 @@ impl Moment {
         let log = read(&self.transaction, LOG)?;
         let mut found = Vec::new();
         let mut next = before.map_or(self.pending.end, |before| before.0.min(self.pending.end));
-        let mut rows = log.range(..rows::encode_number(next).to_vec())?.rev();
+        let end = Bound::Excluded(rows::encode_number(next).to_vec());
+        let mut rows = log.range((Bound::Unbounded, end), Direction::Down)?;
         while next > 0 && found.len() < limit {
             next -= 1;
             let key = rows::encode_number(next);
@@ -187,11 +188,14 @@ impl Moment {
     ) -> Result<Vec<(Number, Record)>, Fault> {
         let before = before.map_or(u64::MAX, |before| before.0);
         let nodes = read(&self.transaction, NODES)?;
-        let indexed =
-            nodes.range(rows::node_key(node, 0)..rows::node_key(node, before))?.rev().map(|row| {
-                let (key, _) = row?;
-                rows::node_key_number(&key).ok_or_else(|| nodes.damaged(&key))
-            });
+        let range = (
+            Bound::Included(rows::node_key(node, 0)),
+            Bound::Excluded(rows::node_key(node, before)),
+        );
+        let indexed = nodes.range(range, Direction::Down)?.map(|row| {
+            let (key, _) = row?;
+            rows::node_key_number(&key).ok_or_else(|| nodes.damaged(&key))
+        });
         let pending = self.pending.nodes.get(node).into_iter().flatten().rev();
         let pending = pending.copied().filter(|number| *number < before).map(Ok);
         pending
@@ -224,7 +228,7 @@ impl Moment {
             return Ok(found);
         }
         if table != LocalTable::Meta {
-            return rows.range(range)?.collect();
+            return rows.range(range, Direction::Up)?.collect();
         }
         let shifted = |bound: Bound<Vec<u8>>| bound.map(|key| local_row_key(table, &key));
         let range = match range {
@@ -236,7 +240,7 @@ impl Moment {
             range => range,
         };
         let without_mark = |(key, value): LocalRow| (key.into_iter().skip(1).collect(), value);
-        rows.range(range)?.map(|row| row.map(without_mark)).collect()
+        rows.range(range, Direction::Up)?.map(|row| row.map(without_mark)).collect()
     }
 
     fn ids(
@@ -249,7 +253,8 @@ impl Moment {
         }
         let places = read(&self.transaction, WHERE)?;
         let [start, end] = [range.start(), range.end()].map(|id| id.as_bytes().to_vec());
-        let indexed = places.range(start..=end)?.filter_map(|row| {
+        let range_of_keys = (Bound::Included(start), Bound::Included(end));
+        let indexed = places.range(range_of_keys, Direction::Up)?.filter_map(|row| {
             let place = row.and_then(|(key, value)| {
                 let id = ObjectId::from_slice(&key);
                 let place = id.zip(rows::decode_place(&value));
