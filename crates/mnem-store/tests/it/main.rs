@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![allow(clippy::panic, clippy::unreachable, clippy::needless_pass_by_value)]
 
+mod bad_input;
 mod bisect;
 mod blame;
 mod codec;
