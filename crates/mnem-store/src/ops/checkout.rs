@@ -47,12 +47,11 @@ impl Store {
             None => self.tip_of(&engine)?,
         };
         engine.writer.run(|| {
-            let batch = match start {
-                Some(start) => engine.new_branch(name, start, author)?,
-                None => {
-                    engine.refuse_branch(name)?;
-                    Batch::default()
-                }
+            let batch = if let Some(start) = start {
+                engine.new_branch(name, start, author)?
+            } else {
+                engine.refuse_branch(name)?;
+                Batch::default()
             };
             self.move_head(&engine, Head::Attached(name.clone()), discard, batch)
         })

@@ -1,7 +1,7 @@
 //! Entries in the order of their ids.
 
 use super::Nodes;
-use super::node::{Item, Walk, read_root};
+use super::node::{Item, Walk};
 use crate::error::Error;
 use crate::id::{NodeId, NodeVersionId, StateId};
 
@@ -43,7 +43,7 @@ pub struct Cursor<'a> {
 impl Cursor<'_> {
     fn step(&mut self) -> Result<Option<(NodeId, NodeVersionId)>, Error> {
         if let Some(root) = self.root.take() {
-            self.walk.expand(&*read_root(self.nodes, root)?);
+            self.walk.expand(&*self.nodes.state_node(root)?);
         }
         while let Some(item) = self.walk.peek() {
             let (key, prefix) = (item.key(), self.prefix.as_bytes());

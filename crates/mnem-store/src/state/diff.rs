@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Nodes;
 use super::edit::{EntryEdits, edit};
-use super::node::{Item, Walk, read_root};
+use super::node::{Item, Walk};
 use crate::codec::Encoded;
 use crate::error::Error;
 use crate::id::{NodeId, NodeVersionId, StateId};
@@ -69,7 +69,7 @@ impl<'a> Side<'a> {
                 self.nodes.built.insert(object.id().into(), Arc::new(node));
             }
         }
-        read_root(&self.nodes, tree.root)
+        self.nodes.state_node(tree.root)
     }
 
     fn step(&mut self) -> Result<Option<(NodeId, NodeVersionId)>, Error> {
@@ -82,9 +82,8 @@ impl Diff<'_> {
         if from == to {
             return Ok(());
         }
-        let read = |root: Option<StateId>| {
-            root.map(|root| read_root(self.from.nodes.stored, root)).transpose()
-        };
+        let read =
+            |root: Option<StateId>| root.map(|root| self.from.nodes.state_node(root)).transpose();
         let (mut old, mut new) = (read(from)?, read(to)?);
         // Two leaves are compared entry by entry, whatever their size.
         if let (Some(from), true) =

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Nodes;
-use super::node::{Item, Subtree, Walk, corrupt, read_root};
+use super::node::{Item, Subtree, Walk, corrupt};
 use crate::codec::Encoded;
 use crate::error::Error;
 use crate::id::{NodeId, NodeVersionId, StateId};
@@ -32,7 +32,7 @@ pub fn edit(nodes: &dyn Nodes, root: Option<StateId>, edits: &EntryEdits) -> Res
     let mut walk = Walk::default();
     let mut read = BTreeSet::new();
     if let Some(root) = root {
-        walk.expand(&*read_root(nodes, root)?);
+        walk.expand(&*nodes.state_node(root)?);
         read.insert(root);
     }
     let mut builder = Builder { nodes, last: None, open: Vec::new(), objects: Vec::new() };
@@ -69,7 +69,7 @@ pub fn edit(nodes: &dyn Nodes, root: Option<StateId>, edits: &EntryEdits) -> Res
 
 /// The id that a state has in canonical form: its own, unless it is an oversized leaf.
 pub fn canonical_root(nodes: &dyn Nodes, root: StateId) -> Result<StateId, Error> {
-    match &*read_root(nodes, root)? {
+    match &*nodes.state_node(root)? {
         StateNode::Leaf(leaf) if leaf.nodes.len() > MAX_LEAF_ENTRIES => {
             Ok(edit(nodes, Some(root), &EntryEdits::new())?.root)
         }

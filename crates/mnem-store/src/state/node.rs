@@ -10,7 +10,7 @@ use crate::object::{Branch, Child, StateNode};
 
 /// The version of a node in a state; `None` when the state does not have it.
 pub fn get(nodes: &dyn Nodes, root: StateId, id: &NodeId) -> Result<Option<NodeVersionId>, Error> {
-    let mut node = read_root(nodes, root)?;
+    let mut node = nodes.state_node(root)?;
     loop {
         let branch = match &*node {
             StateNode::Leaf(leaf) => return Ok(leaf.nodes.get(id).copied()),
@@ -19,7 +19,7 @@ pub fn get(nodes: &dyn Nodes, root: StateId, id: &NodeId) -> Result<Option<NodeV
         let Some(rest) = id.as_str().as_bytes().strip_prefix(&*branch.prefix) else {
             return Ok(None);
         };
-        let Some(byte) = rest.first() else { return Ok(None) };
+        let Some(byte) = rest.first() else { return Ok(branch.here) };
         let Some(child) = branch.children.get(byte) else { return Ok(None) };
         node = Subtree::below(branch, *byte, child).read(nodes)?;
     }
@@ -37,18 +37,8 @@ pub fn check_children(
 
 /// How many entries a state has.
 pub fn count(nodes: &dyn Nodes, root: StateId) -> Result<u64, Error> {
-    size(root, &*read_root(nodes, root)?)
-}
-
-/// The node at the root of a state: the one place where a leaf may be empty or oversized.
-pub(super) fn read_root(nodes: &dyn Nodes, id: StateId) -> Result<Arc<StateNode>, Error> {
-    let node = nodes.state_node(id)?;
-    size(id, &node)?;
-    Ok(node)
-}
-
-fn size(id: StateId, node: &StateNode) -> Result<u64, Error> {
-    node.count().ok_or_else(|| corrupt(id, "has more entries than can be counted"))
+    let count = nodes.state_node(root)?.count();
+    count.ok_or_else(|| corrupt(root, "has more entries than can be counted"))
 }
 
 /// A subtree below a branch, not read yet.
@@ -84,7 +74,7 @@ impl Subtree {
             }
             StateNode::Branch(branch) => (branch.prefix.starts_with(&self.prefix), !small),
         };
-        if size(self.id, &node)? != self.count {
+        if node.count() != Some(self.count) {
             return Err(corrupt(self.id, "has another size than its parent says"));
         }
         if !right_shape {

@@ -1,7 +1,7 @@
 //! A backend in one file, on redb.
 //!
 //! Objects and records are appended to one sequential table, `log`; the tables that find them by
-//! id and by node are written out for many commits at once ([`index`]). A batch is one write
+//! id and by node are written out for many commits at once (`index`). A batch is one write
 //! transaction with one fsync.
 //!
 //! A redb database that met an error may refuse everything after it, and one that met damage may
