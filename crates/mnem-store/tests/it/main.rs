@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![allow(clippy::panic, clippy::unreachable, clippy::needless_pass_by_value)]
 
+mod atomic;
 mod bad_input;
 mod bisect;
 mod blame;
@@ -20,3 +21,4 @@ mod sample;
 mod staging;
 mod store;
 mod support;
+mod verify;
