@@ -1,4 +1,6 @@
 //! What is refused, why, with which words, and that nothing is changed by it.
+//!
+//! Long: it is tables.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -15,6 +15,7 @@ mod json;
 mod log;
 mod merge_table;
 mod model;
+mod questions;
 mod refused;
 mod revision;
 mod sample;
