@@ -49,13 +49,11 @@ pub(crate) enum Place {
 
 impl Engine {
     pub(crate) fn head(&self) -> Result<Head, Error> {
+        self.check_place()?;
         match &self.place {
             Place::Disk { root, .. } => {
                 let path = head_path(root);
                 let text = fs::read(&path).map_err(|error| match error.kind() {
-                    std::io::ErrorKind::NotFound if !root.join(STORE_DIRECTORY).exists() => {
-                        gone(root)
-                    }
                     std::io::ErrorKind::NotFound => {
                         Error::corrupt(format!("{} is missing", path.display()))
                     }

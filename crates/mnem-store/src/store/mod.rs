@@ -92,9 +92,8 @@ impl Store {
     }
 
     pub(crate) fn head_of(&self, engine: &Engine) -> Result<Head, Error> {
-        engine.check_place()?;
         match &self.bound {
-            Some(branch) => Ok(Head::Attached(branch.clone())),
+            Some(branch) => engine.check_place().map(|()| Head::Attached(branch.clone())),
             None => engine.head(),
         }
     }

@@ -1,4 +1,6 @@
 //! Random histories through the whole store, compared with the model after every step.
+//!
+//! Long: each verb stands beside what the model makes of it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,11 +8,7 @@ use std::sync::Arc;
 
 use mnem_store::backend::cache::Objects;
 use mnem_store::backend::{Backend, MemoryBackend};
-use mnem_store::graph::{is_ancestor, merge_bases};
-use mnem_store::ops::log::LogOptions;
-use mnem_store::ops::{
-    Changes, DiffTarget, MergeOptions, MergeOutcome, Meta, NodeTest, Resolution, Strategy as Side,
-};
+use mnem_store::ops::{Changes, MergeOptions, MergeOutcome, Meta, Resolution, Strategy as Side};
 use mnem_store::{
     BranchName, CommitId, Content, Environment, Error, ErrorKind, Head, InitOptions, MemoryNode,
     NodeId, Store,
@@ -19,10 +17,10 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::model::{Joined, Memory, Model, Value, diff, join};
+use crate::model::{Joined, Memory, Model, Value, join};
 use crate::support::{environment, id};
 
-const NODES: u8 = 22;
+pub const NODES: u8 = 22;
 const BRANCHES: [&str; 4] = ["main", "left", "right", "a/b"];
 
 /// One step; numbers are places in lists that may have grown or not, so that every part of a
@@ -112,7 +110,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn name(node: u8) -> String {
+pub fn name(node: u8) -> String {
     // Ids with a common beginning, one of them the beginning of others.
     if node == 0 { "n".into() } else { format!("n{node}") }
 }
@@ -123,12 +121,12 @@ fn node(name: &str, (content, source): Value) -> MemoryNode {
     node
 }
 
-fn value_of(node: &MemoryNode) -> Value {
+pub fn value_of(node: &MemoryNode) -> Value {
     let source = node.provenance.source.as_deref().unwrap();
     (node.content.as_text().unwrap().parse().unwrap(), source.parse().unwrap())
 }
 
-fn memory_of(memory: BTreeMap<NodeId, Arc<MemoryNode>>) -> Memory {
+pub fn memory_of(memory: BTreeMap<NodeId, Arc<MemoryNode>>) -> Memory {
     memory.into_iter().map(|(id, node)| (id.to_string(), value_of(&node))).collect()
 }
 
@@ -137,17 +135,17 @@ fn branch(number: u8) -> BranchName {
 }
 
 /// A store, and what it should be.
-struct Pair {
-    store: Store,
-    objects: Option<Objects>,
+pub struct Pair {
+    pub store: Store,
+    pub objects: Option<Objects>,
     place: Option<PathBuf>,
     environment: Environment,
-    model: Model,
-    steps: usize,
+    pub model: Model,
+    pub steps: usize,
 }
 
 #[track_caller]
-fn refused<T: std::fmt::Debug>(result: Result<T, Error>) {
+pub fn refused<T: std::fmt::Debug>(result: Result<T, Error>) {
     assert_eq!(result.unwrap_err().kind(), ErrorKind::InvalidRef);
 }
 
@@ -264,7 +262,7 @@ impl Pair {
                 }
             }
             Step::CheckoutNew { name, start, discard } => {
-                self.checkout_new(*name, *start, *discard)
+                self.checkout_new(*name, *start, *discard);
             }
             Step::Merge { on, theirs, answers, strategy, stray } => {
                 self.merge(*on, *theirs, answers, *strategy, *stray);
@@ -579,159 +577,7 @@ fn resolution(answer: Answer, name: &str) -> Option<Resolution> {
     })
 }
 
-/// Every question, compared with the model.
 impl Pair {
-    fn check(&self) {
-        let (store, model) = (&self.store, &self.model);
-        assert_eq!(store.head().unwrap(), model.head);
-        assert_eq!(store.head_commit().unwrap(), model.tip());
-        let branches: BTreeMap<_, _> =
-            store.branches().unwrap().into_iter().map(|(k, v)| (k.to_string(), v)).collect();
-        assert_eq!(branches, model.branches);
-        let staged: BTreeMap<String, bool> = store
-            .staged()
-            .unwrap()
-            .edits()
-            .into_iter()
-            .map(|(id, version)| (id.to_string(), version.is_some()))
-            .collect();
-        let expected: BTreeMap<_, _> =
-            model.staged.iter().map(|(id, value)| (id.clone(), value.is_some())).collect();
-        assert_eq!(staged, expected);
-        assert_eq!(memory_of(store.working_memory("", None).unwrap()), model.working());
-        let first: Memory = model
-            .working()
-            .into_iter()
-            .filter(|(name, _)| name.starts_with("n1"))
-            .take(2)
-            .collect();
-        assert_eq!(memory_of(store.working_memory("n1", Some(2)).unwrap()), first);
-        let committed = memory_of(store.snapshot().unwrap().memory("", None).unwrap());
-        assert_eq!(committed, model.memory(model.tip()));
-        self.check_commits();
-        if let Some(tip) = model.tip() {
-            self.check_line(tip);
-        }
-        self.check_pairs();
-    }
-
-    fn check_commits(&self) {
-        let (store, model) = (&self.store, &self.model);
-        for (commit, past) in &model.commits {
-            assert_eq!(store.commit_object(*commit).unwrap().parents, past.parents);
-            let snapshot = store.snapshot_at(&commit.to_string()).unwrap();
-            assert_eq!(memory_of(snapshot.memory("", None).unwrap()), past.memory);
-            assert_eq!(snapshot.count().unwrap(), past.memory.len() as u64);
-            let before = model.memory(past.parents.first().copied());
-            let changed: BTreeMap<_, _> = store
-                .changed_by(*commit)
-                .unwrap()
-                .into_iter()
-                .map(|(id, kind)| (id.to_string(), kind))
-                .collect();
-            assert_eq!(changed, diff(&before, &past.memory));
-        }
-    }
-
-    fn check_line(&self, tip: CommitId) {
-        let (store, model) = (&self.store, &self.model);
-        let ids = |options: &LogOptions| -> Vec<CommitId> {
-            store.log(options).unwrap().into_iter().map(|(id, _)| id).collect()
-        };
-        let log = model.log(tip);
-        assert_eq!(ids(&LogOptions::default()), log);
-        let two = LogOptions { limit: Some(2), ..LogOptions::default() };
-        assert_eq!(ids(&two), log[..log.len().min(2)]);
-        let chain = model.first_parents(tip);
-        let first_parent = LogOptions { first_parent: true, ..LogOptions::default() };
-        assert_eq!(ids(&first_parent), chain);
-        let back = format!("HEAD~{}", chain.len() - 1);
-        assert_eq!(store.resolve(&back).unwrap(), chain[chain.len() - 1]);
-
-        let good = chain[self.steps % chain.len()];
-        for name in (0..NODES).map(name) {
-            match (store.blame(&id(&name), None), model.blame(tip, &name)) {
-                (Ok(found), Some(expected)) => {
-                    assert_eq!(found.commit, expected.commit, "blame of {name}");
-                    assert_eq!(value_of(&found.node), expected.value, "blame of {name}");
-                    assert_eq!(found.removed, expected.removed, "blame of {name}");
-                }
-                (Err(error), None) => assert_eq!(error.kind(), ErrorKind::InvalidRef),
-                (found, _) => panic!("blame of {name}: {found:?}"),
-            }
-            for test in [NodeTest::Present, NodeTest::Absent, NodeTest::Equals(Content::text("1"))]
-            {
-                self.check_bisect(&name, &test, tip, None);
-                self.check_bisect(&name, &test, tip, Some(good));
-            }
-        }
-    }
-
-    fn check_bisect(&self, name: &str, test: &NodeTest, bad: CommitId, good: Option<CommitId>) {
-        let (store, model) = (&self.store, &self.model);
-        let holds = |commit: &CommitId| {
-            let value = model.commits[commit].memory.get(name);
-            match test {
-                NodeTest::Present => value.is_some(),
-                NodeTest::Absent => value.is_none(),
-                NodeTest::Equals(_) => value.is_some_and(|(content, _)| *content == 1),
-            }
-        };
-        let revision = good.map(|good| good.to_string());
-        let found = store.bisect_node(&id(name), test, None, revision.as_deref());
-        let chain = model.chain(bad, good).unwrap();
-        if chain.is_empty() || good.is_some_and(|good| holds(&good)) {
-            return refused(found);
-        }
-        let found = found.unwrap();
-        let mut before = false;
-        let mut flips = Vec::new();
-        for commit in &chain {
-            if holds(commit) != before {
-                before = holds(commit);
-                flips.push((*commit, before));
-            }
-        }
-        let listed: Vec<_> = found.flips.iter().map(|flip| (flip.commit, flip.holds)).collect();
-        assert_eq!(listed, flips);
-        let first = holds(&bad).then(|| *chain.iter().find(|commit| holds(commit)).unwrap());
-        assert_eq!(found.first, first);
-    }
-
-    fn check_pairs(&self) {
-        let (store, model) = (&self.store, &self.model);
-        let commits: Vec<_> = model.commits.keys().copied().collect();
-        for (place, a) in commits.iter().enumerate() {
-            let b = &commits[(place * 7 + self.steps) % commits.len()];
-            let found = store.diff(DiffTarget::Commit(*a), DiffTarget::Commit(*b)).unwrap();
-            let [old, new] = [a, b].map(|id| &model.commits[id].memory);
-            assert!(found.windows(2).all(|two| two[0].id < two[1].id));
-            for change in &found {
-                let values = [&change.old, &change.new].map(|n| n.as_deref().map(value_of));
-                let name = change.id.as_str();
-                assert_eq!(values, [old, new].map(|memory| memory.get(name).copied()));
-            }
-            let kinds: BTreeMap<_, _> =
-                found.iter().map(|change| (change.id.to_string(), change.kind)).collect();
-            assert_eq!(kinds, diff(old, new));
-            let to_working = store.diff(DiffTarget::Commit(*a), DiffTarget::Working).unwrap();
-            let from_working = store.diff(DiffTarget::Working, DiffTarget::Commit(*a)).unwrap();
-            for (found, expected) in [
-                (to_working, diff(old, &model.working())),
-                (from_working, diff(&model.working(), old)),
-            ] {
-                let found: BTreeMap<_, _> =
-                    found.iter().map(|change| (change.id.to_string(), change.kind)).collect();
-                assert_eq!(found, expected);
-            }
-            if let Some(objects) = &self.objects {
-                assert_eq!(merge_bases(objects, *a, *b).unwrap(), model.merge_bases(*a, *b));
-                let is_behind = model.ancestors(*b).contains(a);
-                assert_eq!(is_ancestor(objects, *a, *b).unwrap(), is_behind);
-            }
-        }
-    }
-
     fn run(mut self, steps: &[Step]) {
         for step in steps {
             self.step(step);

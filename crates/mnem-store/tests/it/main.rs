@@ -2,7 +2,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![allow(clippy::panic, clippy::unreachable, clippy::needless_pass_by_value)]
 
+mod atomic;
 mod backend;
+mod bad_input;
 mod bisect;
 mod blame;
 mod chat;
@@ -15,9 +17,12 @@ mod json;
 mod log;
 mod merge_table;
 mod model;
+mod questions;
 mod refused;
 mod revision;
 mod sample;
+mod staging;
 mod state;
 mod store;
 mod support;
+mod verify;

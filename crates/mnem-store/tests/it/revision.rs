@@ -255,7 +255,9 @@ fn history_that_came_without_records_is_asked_by_commit_time() {
     let (first, first_object) = commit(vec![], state, 10);
     let (second, second_object) = commit(vec![first], state, 20);
     let mut batch = Batch::default();
-    [object, first_object, second_object].into_iter().for_each(|object| batch.object(object));
+    for object in [object, first_object, second_object] {
+        batch.object(object);
+    }
     let main = BranchName::new("main").unwrap();
     batch.reference(main, mnem_store::backend::Expected::Absent, Some(second));
     backend.publish(&batch).unwrap();
