@@ -99,7 +99,7 @@ def init(
     return Store.init(path, default_branch=default_branch, reproducible=reproducible)
 
 
-def open(  # noqa: A001 - the name of the surface
+def open(
     path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0
 ) -> Store:
     """Open the store at a directory or the nearest one above it.
