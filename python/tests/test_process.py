@@ -6,9 +6,11 @@ import gc
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import mnem
-from mnem import _command
+import pytest
+from mnem import _command, agents
 
 
 def run(program, *words, **options):
@@ -67,3 +69,41 @@ def test_the_command_ends_on_an_interrupt_and_a_closed_pipe(monkeypatch):
         for kind, handler in before.items():
             signal.signal(kind, handler)
     assert seen == [(["mnem", "log"], {signal.SIG_DFL})]
+
+
+def script(name):
+    found = Path(sys.executable).with_name(name + (".exe" if sys.platform == "win32" else ""))
+    assert found.exists()
+    return found
+
+
+@pytest.mark.parametrize("name", ["mnem", "mnemosyne"])
+def test_the_wheel_installs_the_command(store, name):
+    agents.remember(store, "a", 1, summary="from the package")
+    store.close()
+    done = subprocess.run(
+        [script(name), "-C", store.root, "log", "--oneline"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("from the package\n")
+    done = subprocess.run(
+        [script(name), "-C", store.root, "get", "nothing"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="this system has no such signal")
+def test_a_closed_pipe_ends_the_command(store):
+    agents.remember(store, "a", 1)
+    store.close()
+    command = [script("mnem"), "-C", store.root, "log"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.wait() == -signal.SIGPIPE
+        assert process.stderr.read() == b""
