@@ -99,9 +99,7 @@ def init(
     return Store.init(path, default_branch=default_branch, reproducible=reproducible)
 
 
-def open(  # noqa: A001 - the name of the surface
-    path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0
-) -> Store:
+def open(path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0) -> Store:
     """Open the store at a directory or the nearest one above it.
 
     ``":memory:"`` makes a new store in memory, gone when it is closed. ``busy_timeout`` is how

@@ -208,7 +208,7 @@ def recall(
     at: str | None = None,
     prefix: str | None = None,
     limit: int | None = None,
-) -> MemoryNode | None | dict[str, MemoryNode]:
+) -> MemoryNode | dict[str, MemoryNode] | None:
     """Read committed memory: one node, or all of it by id.
 
     ``at`` is a revision, the branch's tip unless given; ``prefix`` and ``limit`` are as in
@@ -265,6 +265,6 @@ def import_chat(
     'run-1#1'
     """
     # The mapping is the core's; the handle's method is no part of the store's surface.
-    return store._handle.import_chat(  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    return store._handle.import_chat(  # noqa: SLF001
         messages, transcript, rules, keep_all, author, time_ms
     )

@@ -142,7 +142,10 @@ for _class in (MnemError, _ContentTypeError, *_CLASSES.values()):
     _class.__module__ = "mnem"
 
 
-def _exception(code: str, message: str, hint: str | None, wrong_type: bool) -> MnemError:
+# Called by the binding, and by nothing in Python.
+def _exception(  # pyright: ignore[reportUnusedFunction]
+    code: str, message: str, hint: str | None, wrong_type: bool
+) -> MnemError:
     """Make the exception of an error of the core. The one way from there to here."""
     kind = _ContentTypeError if wrong_type else _CLASSES.get(code, MnemError)
     return kind(message, hint=hint)

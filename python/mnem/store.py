@@ -192,9 +192,10 @@ class Store:
         and ``checkout`` on it are refused with InvalidRefError.
 
         >>> store = mnem.open(":memory:")
-        >>> _ = mnem.agents.remember(store.on("agent-a"), "plan", "basic")
-        >>> store.exists("plan"), store.on("agent-a").exists("plan")
-        (False, True)
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> _ = mnem.agents.remember(store.on("agent-a"), "plan", "enterprise")
+        >>> store.get("plan").content, store.on("agent-a").get("plan").content
+        ('basic', 'enterprise')
         """
         return type(self)(self._handle.on(branch))
 
@@ -487,12 +488,12 @@ class Store:
 
 
 class LocalRows:
-    """An adapter's rows of bytes: in no commit, never exported.
+    r"""An adapter's rows of bytes: in no commit, never exported.
 
     >>> rows = mnem.open(":memory:").local("vectors")
-    >>> rows.set(b"plan", b"\\x00\\x01")
+    >>> rows.set(b"plan", b"\x00\x01")
     >>> rows.items()
-    [(b'plan', b'\\x00\\x01')]
+    [(b'plan', b'\x00\x01')]
     """
 
     def __init__(self, handle: _mnem.Store, name: str) -> None:

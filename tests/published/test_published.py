@@ -166,7 +166,7 @@ async def use_every_tool(use: Session) -> None:
 
     assert set(await use.read("mnem://memory")) == {"a", "plan"}
     assert (await use.read("mnem://memory/plan"))["content"] == {"tier": "enterprise"}
-    assert [commit["id"] for commit in await use.read("mnem://log")][0] == fourth
+    assert (await use.read("mnem://log"))[0]["id"] == fourth
     view = await use.read(f"mnem://commit/{third}")
     assert (set(view["changed"]), set(view["state"])) == ({"a", "b"}, {"a", "b", "plan"})
 

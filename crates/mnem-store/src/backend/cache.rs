@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::{Backend, Outcome, View};
+use super::{Backend, BackendError, Outcome, View};
 use crate::codec::encoded::hash;
 use crate::codec::{Encoded, strict};
 use crate::error::Error;
@@ -112,7 +112,14 @@ impl Objects {
 
     /// The verified bytes of an object; `None` when there is none with this id.
     pub fn bytes(&self, id: ObjectId) -> Result<Option<Arc<[u8]>>, Error> {
-        match self.backend.view()?.object(&id)? {
+        let outcome = self.backend.view()?.object(&id).map_err(|error| match error {
+            // The backend speaks of rows; whoever asked, of an object.
+            BackendError::Corrupt(what) => {
+                Error::corrupt(format!("the object {id} cannot be read: {what}"))
+            }
+            other => other.into(),
+        })?;
+        match outcome {
             Outcome::Present(bytes) if hash(&bytes) == id => Ok(Some(bytes)),
             Outcome::Present(_) => Err(Error::corrupt(format!("the object {id} was altered"))),
             Outcome::Absent => Ok(None),
