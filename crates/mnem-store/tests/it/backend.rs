@@ -1,6 +1,6 @@
 //! Backends against the suite, against each other, and against a disk that fails them.
 //!
-//! One file over 500 lines: crashes, faults, flips and random scripts share the script, the probe
+//! Long: crashes, faults, flips and random scripts share the script, the probe
 //! and the disk at its head.
 
 use std::collections::BTreeMap;
