@@ -1,6 +1,6 @@
 //! The open store: each method converts in, calls the core without the GIL, converts out.
 //!
-//! Long: one class of Python, whose methods PyO3 wants in one place.
+//! Long: one class of Python, whose methods stand in one block.
 
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value
 
