@@ -101,7 +101,10 @@ impl<T> Rows<T> {
 
     /// What is said of a row that is not what was written.
     pub(super) fn damaged(&self, key: &[u8]) -> Fault {
-        let key: String = key.escape_ascii().take(80).map(char::from).collect();
+        let key = match key.try_into() {
+            Ok(number) if self.name == LOG => u64::from_be_bytes(number).to_string(),
+            _ => key.escape_ascii().take(80).map(char::from).collect(),
+        };
         Fault::Row(format!("the row {key} of the table {} is damaged", self.name))
     }
 }
