@@ -36,7 +36,9 @@ def trace(store: mnem.Store) -> None:
     messages = json.loads(TRANSCRIPT.read_text(encoding="utf-8"))
 
     say("A recorded run becomes memory: mnem import-chat")
-    report = mnem.agents.import_chat(store, messages, transcript="refund-dispute", time_ms=1_781_254_800_000)
+    report = mnem.agents.import_chat(
+        store, messages, transcript="refund-dispute", time_ms=1_781_254_800_000
+    )
     print(f"{report.messages} messages, {report.results} tool results, {report.commits} commits")
 
     say("What happened: mnem log --oneline")
@@ -89,10 +91,12 @@ def trace(store: mnem.Store) -> None:
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as directory:
-        # Ids that depend on the content alone, so that the demo prints the same ones each time.
-        with mnem.init(directory, reproducible=True) as store:
-            trace(store)
+    # Ids that depend on the content alone, so that the demo prints the same ones each time.
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        mnem.init(directory, reproducible=True) as store,
+    ):
+        trace(store)
     return 0
 
 

@@ -78,9 +78,11 @@ def reached(metadata: dict[str, Any], name: str) -> set[str]:
         if node in seen:
             continue
         seen.add(node)
-        for dependency in nodes[node]["deps"]:
-            if any(kind["kind"] != "dev" for kind in dependency["dep_kinds"]):
-                todo.append(dependency["pkg"])
+        todo.extend(
+            dependency["pkg"]
+            for dependency in nodes[node]["deps"]
+            if any(kind["kind"] != "dev" for kind in dependency["dep_kinds"])
+        )
     return {packages[node] for node in seen}
 
 

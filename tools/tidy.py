@@ -72,7 +72,7 @@ def file_sizes(root: Path, files: list[str]) -> Iterator[str]:
 
 
 def layer_imports(root: Path, files: list[str]) -> Iterator[str]:
-    order = {name: 0 for name in BOTTOM} | {name: at + 1 for at, name in enumerate(LAYERS)}
+    order = dict.fromkeys(BOTTOM, 0) | {name: at + 1 for at, name in enumerate(LAYERS)}
     # `use crate::{a::b, c::d}` names several; only the first segment after `crate::` counts.
     path = re.compile(r"\bcrate::(?:(\w+)|\{([^;]*)\})")
     for file in files:

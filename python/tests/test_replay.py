@@ -114,10 +114,9 @@ def test_a_made_up_run_replays_exactly(tmp_path: Path) -> None:
 
 
 def call(call_id: str, name: str, arguments: Any, result: Any) -> list[dict[str, Any]]:
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    asked = {"role": "assistant", "content": None, "tool_calls": [{"id": call_id, "function": function}]}
+    asked = {"id": call_id, "function": {"name": name, "arguments": json.dumps(arguments)}}
     answer = {"role": "tool", "tool_call_id": call_id, "name": name, "content": json.dumps(result)}
-    return [asked, answer]
+    return [{"role": "assistant", "content": None, "tool_calls": [asked]}, answer]
 
 
 def check_replay(directory: Path, runs: dict[str, list[dict[str, Any]]]) -> None:
