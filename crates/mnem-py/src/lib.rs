@@ -25,6 +25,15 @@ mod _mnem {
 
     use crate::errors::guarded;
 
+    /// A panic becomes an exception, with its message; the default hook would print it as well.
+    /// The hook is this library's alone: other extensions have a standard library of their own.
+    #[pymodule_init]
+    #[allow(clippy::unnecessary_wraps)] // as PyO3 asks
+    fn quiet(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        std::panic::set_hook(Box::new(|_| {}));
+        Ok(())
+    }
+
     /// The version of the release.
     #[pyfunction]
     fn version() -> &'static str {
