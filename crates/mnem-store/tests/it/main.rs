@@ -15,6 +15,8 @@ mod json;
 mod log;
 mod merge_table;
 mod model;
+mod open;
+mod position;
 mod questions;
 mod refused;
 mod revision;
