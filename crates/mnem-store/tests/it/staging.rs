@@ -74,6 +74,8 @@ fn nothing_staged_is_served_and_a_commit_of_removals_alone_is_valid() {
     assert!(served.get(&id("c")).unwrap().is_none());
     let working = store.working_memory("", None).unwrap();
     assert_eq!(working.keys().map(ToString::to_string).collect::<Vec<_>>(), texts(["b", "c"]));
+    let first = store.working_memory("", Some(1)).unwrap();
+    assert_eq!(first.keys().map(ToString::to_string).collect::<Vec<_>>(), texts(["b"]));
     store.unstage(&id("c")).unwrap();
     let made = commit(&store);
     let changed = store.changed_by(made).unwrap();
