@@ -8,6 +8,7 @@ mod bisect;
 mod blame;
 mod codec;
 mod content;
+mod cost;
 mod golden_vectors;
 mod hex;
 mod histories;

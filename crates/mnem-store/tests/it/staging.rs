@@ -213,8 +213,9 @@ fn agents_that_come_first_share_a_root() {
     assert!(store.branches().unwrap().is_empty());
     assert_eq!(left.head_commit().unwrap(), None);
     let first = put(&left, "a", "1");
-    let second = put(&right, "b", "1");
     let root = store.resolve("main").unwrap();
+    assert_eq!(right.head_commit().unwrap(), Some(root), "where its branch will be made");
+    let second = put(&right, "b", "1");
     for commit in [first, second] {
         assert_eq!(store.commit_object(commit).unwrap().parents, [root]);
     }
