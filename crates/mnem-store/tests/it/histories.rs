@@ -601,7 +601,8 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..default }
 }
 
-/// Steps, most often after some that give every branch a base and something of its own.
+/// Steps, most often after some that give every branch a base and something of its own; the
+/// base is small, or large enough for a tree.
 fn history(longest: usize) -> impl Strategy<Value = Vec<Step>> {
     let write = |on, value: u8, nodes: std::ops::Range<u8>| Step::Write {
         on,
@@ -609,10 +610,10 @@ fn history(longest: usize) -> impl Strategy<Value = Vec<Step>> {
         empty: false,
         time: None,
     };
-    let base = [write(None, 0, 0..4), write(Some(1), 1, 2..5), write(Some(2), 2, 1..3)];
-    (prop::bool::weighted(0.8), vec(step(), 1..longest)).prop_map(move |(is_based, steps)| {
-        let base = base.iter().take(if is_based { base.len() } else { 0 }).cloned();
-        base.chain(steps).collect()
+    let size = prop_oneof![1 => Just(0), 2 => Just(4), 2 => Just(NODES)];
+    (size, vec(step(), 1..longest)).prop_map(move |(size, steps)| {
+        let base = [write(None, 0, 0..size), write(Some(1), 1, 2..5), write(Some(2), 2, 1..3)];
+        base.into_iter().take(if size == 0 { 0 } else { 3 }).chain(steps).collect()
     })
 }
 
