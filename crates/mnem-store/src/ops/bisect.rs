@@ -60,6 +60,23 @@ impl Store {
     /// The predicate is taken to be false up to there and true from there on, and is asked about
     /// log2 of the chain's length. It must hold at `bad` and not at an explicit `good`; with no
     /// `good`, it may hold since the root, which is then the answer.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// put(&store, "a", "1")?;
+    /// let second = put(&store, "b", "1")?;
+    /// put(&store, "c", "1")?;
+    /// let found = store.bisect(None, None, |memory| Ok::<_, Error>(memory.count()? >= 2))?;
+    /// assert_eq!(found, second);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn bisect<E: From<Error>>(
         &self,
         bad: Option<&str>,
@@ -130,6 +147,26 @@ impl Store {
 
     /// The earliest commit on the chain of first parents (good, bad] at which a node's test held,
     /// and every flip. An explicit `good` must not hold.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// use mnem_store::ops::NodeTest;
+    /// put(&store, "plan", "pro")?;
+    /// let wrong = put(&store, "plan", "enterprise")?;
+    /// put(&store, "owner", "ada")?;
+    /// let test = NodeTest::Equals(Content::text("enterprise"));
+    /// let found = store.bisect_node(&NodeId::new("plan")?, &test, None, None)?;
+    /// assert_eq!(found.first, Some(wrong));
+    /// assert_eq!(found.flips.len(), 1);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn bisect_node(
         &self,
         id: &NodeId,

@@ -28,6 +28,22 @@ pub struct Blame {
 impl Store {
     /// Follows a node's value back to the commit that wrote it, through merges to the side that
     /// brought it. Of a node that is gone, answers the commit that removed it.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// let wrong = put(&store, "plan", "enterprise")?;
+    /// put(&store, "owner", "ada")?;
+    /// let blame = store.blame(&NodeId::new("plan")?, None)?;
+    /// assert_eq!((blame.commit, blame.removed), (wrong, false));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn blame(&self, id: &NodeId, at: Option<&str>) -> Result<Blame, Error> {
         let start = self.resolve_or_head(at)?;
         let engine = self.engine()?;

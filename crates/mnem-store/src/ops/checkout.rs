@@ -12,6 +12,23 @@ impl Store {
     ///
     /// Refused over staged changes, unless `discard` drops them. A checkout of where one is does
     /// nothing.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// use mnem_store::Head;
+    /// let first = put(&store, "a", "1")?;
+    /// put(&store, "a", "2")?;
+    /// assert_eq!(store.checkout("HEAD~1", false)?, Head::Detached(first));
+    /// assert_eq!(store.checkout("main", false)?.render(), "ref: main");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn checkout(&self, target: &str, discard: bool) -> Result<Head, Error> {
         self.refuse_bound("checkout")?;
         let engine = self.engine()?;

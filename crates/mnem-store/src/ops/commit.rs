@@ -25,6 +25,22 @@ impl Store {
     ///
     /// Where nothing is staged, or what is staged says what is there already, the current commit
     /// is returned (`allow_empty` forces a new one); on an unborn branch that is an error.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// store.stage(MemoryNode::note(NodeId::new("draft")?, Content::text("to be read again")))?;
+    /// assert_eq!(store.snapshot()?.count()?, 0); // no agent sees a draft
+    /// assert!(store.commit(&Meta::new("read again", "ada"))?.made);
+    /// assert_eq!(store.snapshot()?.count()?, 1);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn commit(&self, meta: &Meta) -> Result<Committed, Error> {
         self.refuse_bound("commit")?;
         let engine = self.engine()?;

@@ -72,6 +72,24 @@ pub struct NodeChange {
 impl Store {
     /// What changed between two memories, in the order of the ids. Versions that differ in
     /// their salt alone are no change.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// use mnem_store::ops::{ChangeKind, DiffTarget};
+    /// let first = put(&store, "plan", "pro")?;
+    /// let second = put(&store, "plan", "team")?;
+    /// let changes = store.diff(DiffTarget::Commit(first), DiffTarget::Commit(second))?;
+    /// assert_eq!(changes.len(), 1);
+    /// assert!(changes.iter().all(|change| change.kind == ChangeKind::Modified));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn diff(&self, from: DiffTarget, to: DiffTarget) -> Result<Vec<NodeChange>, Error> {
         let engine = self.engine()?;
         self.diff_versions(from, to)?

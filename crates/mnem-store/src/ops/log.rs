@@ -22,6 +22,23 @@ pub struct LogOptions {
 impl Store {
     /// The history from a commit, or from where this handle is: a child before its parents, HEAD
     /// first. On a branch without a commit there is none.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// use mnem_store::ops::log::LogOptions;
+    /// put(&store, "a", "1")?;
+    /// let second = put(&store, "a", "2")?;
+    /// let newest = store.log(&LogOptions { limit: Some(1), ..LogOptions::default() })?;
+    /// assert_eq!(newest.first().map(|(id, _)| *id), Some(second));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn log(&self, options: &LogOptions) -> Result<Vec<(CommitId, Arc<Commit>)>, Error> {
         let engine = self.engine()?;
         let start = match options.start {

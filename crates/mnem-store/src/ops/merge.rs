@@ -140,6 +140,32 @@ pub enum MergeOutcome {
 
 impl Store {
     /// Merges a revision into this handle's branch.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// use mnem_store::ops::{MergeOptions, MergeOutcome, Resolution};
+    /// put(&store, "plan", "enterprise")?;
+    /// let side = store.on(&BranchName::new("side")?, "agent")?;
+    /// put(&side, "plan", "pro")?;
+    /// put(&store, "plan", "team")?;
+    /// let MergeOutcome::Conflicts(conflicts) = store.merge("side", &MergeOptions::default())? else {
+    ///     unreachable!("both changed it")
+    /// };
+    /// assert_eq!(conflicts.len(), 1);
+    /// let options = MergeOptions {
+    ///     resolutions: [(NodeId::new("plan")?, Resolution::Theirs)].into(),
+    ///     ..MergeOptions::default()
+    /// };
+    /// assert!(matches!(store.merge("side", &options)?, MergeOutcome::Merged(_)));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn merge(&self, theirs: &str, options: &MergeOptions) -> Result<MergeOutcome, Error> {
         self.merge_with(theirs, &StructuralOnly, options)
     }

@@ -19,6 +19,22 @@ impl Store {
     }
 
     /// Memory at a revision.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// put(&store, "plan", "pro")?;
+    /// put(&store, "plan", "team")?;
+    /// let then = store.snapshot_at("HEAD~1")?.get(&NodeId::new("plan")?)?;
+    /// assert_eq!(then.and_then(|node| node.content.as_text().map(str::to_owned)).as_deref(), Some("pro"));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn snapshot_at(&self, revision: &str) -> Result<Snapshot, Error> {
         let commit = self.resolve(revision)?;
         Snapshot::new(&self.engine()?, Some(commit))

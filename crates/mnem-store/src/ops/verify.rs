@@ -33,6 +33,22 @@ impl Store {
     /// goes on.
     ///
     /// `progress` is called with the number of objects read so far.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// put(&store, "a", "1")?;
+    /// let verified = store.verify(|_| ())?;
+    /// assert_eq!((verified.nodes, verified.states, verified.commits), (1, 1, 1));
+    /// assert!(verified.problems.is_empty());
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<Verified, Error> {
         let engine = self.engine()?;
         let mut verified = Verified::default();

@@ -48,6 +48,27 @@ impl Store {
     /// Writes changes as one commit on this handle's branch; nothing else is committed.
     ///
     /// A write that changes nothing makes no commit and returns the current one.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// let id = NodeId::new("customer-7")?;
+    /// let node = MemoryNode::note(id.clone(), Content::text("on the pro plan"));
+    /// let commit = store.write(
+    ///     Changes::from([(id.clone(), Some(node.clone()))]),
+    ///     &Meta::new("learnt the plan", "billing-agent"),
+    /// )?;
+    /// // The same again changes nothing.
+    /// let again = store.write(Changes::from([(id, Some(node))]), &Meta::new("again", "agent"))?;
+    /// assert_eq!(again, commit);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn write(&self, changes: Changes, meta: &Meta) -> Result<CommitId, Error> {
         let engine = self.engine()?;
         let changes = engine.prepare_all(changes)?;
@@ -57,6 +78,27 @@ impl Store {
     /// Reads, decides and writes in one turn: `change` sees the commit its changes land on, and
     /// no other write comes between. It must not write to the store itself, nor wait for a
     /// thread that does.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// put(&store, "visits", "1")?;
+    /// let id = NodeId::new("visits")?;
+    /// store.update(&Meta::new("one more", "agent"), |now| {
+    ///     let before = now.get(&id)?.map_or(0, |node| node.content.as_text().map_or(0, str::len));
+    ///     let node = MemoryNode::note(id.clone(), Content::text("1".repeat(before + 1)));
+    ///     Ok(Changes::from([(id.clone(), Some(node))]))
+    /// })?;
+    /// let node = store.snapshot()?.get(&id)?.ok_or(Error::not_found("visits"))?;
+    /// assert_eq!(node.content.as_text(), Some("11"));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn update(
         &self,
         meta: &Meta,

@@ -67,6 +67,23 @@ impl Store {
     ///
     /// A missing branch is made at the default branch's tip; where that has no commit yet, the
     /// first write makes both.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// put(&store, "plan", "pro")?;
+    /// let agent = store.on(&BranchName::new("agent-a")?, "agent-a")?;
+    /// put(&agent, "guess", "wants team")?;
+    /// assert_eq!(agent.snapshot()?.count()?, 2);
+    /// assert_eq!(store.snapshot()?.count()?, 1);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn on(&self, name: &BranchName, author: &str) -> Result<Self, Error> {
         let engine = self.engine()?;
         let exists = |engine: &Engine| Ok::<_, Error>(engine.tip(name)?.is_some());

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::config::Config;
 use super::environment::Environment;
-use super::files;
+use super::files::{self, Identity};
 use super::head::Head;
 use super::writer::Writer;
 use crate::backend::cache::Objects;
@@ -38,7 +38,9 @@ pub(crate) enum Place {
         /// The directory that contains `.mnem/`.
         root: PathBuf,
         /// Kept open: see [`super::registry`].
-        lock: fs::File,
+        _lock: fs::File,
+        /// What that file is.
+        identity: Identity,
     },
     /// Nowhere: gone with the engine.
     Memory {
@@ -84,18 +86,14 @@ impl Engine {
 
     /// Refuses when the store is no longer at its path: deleted, or another in its place.
     pub(crate) fn check_place(&self) -> Result<(), Error> {
-        let Place::Disk { root, lock } = &self.place else { return Ok(()) };
+        let Place::Disk { root, identity, .. } = &self.place else { return Ok(()) };
         let path = root.join(STORE_DIRECTORY).join(LOCK_FILE);
-        let read = |error| Error::io(format!("cannot read {}", path.display()), error);
-        let there = match fs::File::open(&path) {
-            Ok(file) => files::identity(&file, &path).map_err(read)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(gone(root));
-            }
-            Err(error) => return Err(read(error)),
-        };
-        let ours = files::identity(lock, &path).map_err(read)?;
-        if there == ours { Ok(()) } else { Err(gone(root)) }
+        match files::identity_at(&path) {
+            Ok(there) if there == *identity => Ok(()),
+            Ok(_) => Err(gone(root)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(gone(root)),
+            Err(error) => Err(Error::io(format!("cannot read {}", path.display()), error)),
+        }
     }
 
     /// A commit that a caller named by its id.

@@ -49,6 +49,13 @@ impl Environment {
         }
     }
 
+    /// An environment for tests and examples: the clock ticks one millisecond each time it is
+    /// read, from the first of January 2026 on, and what looks random is the same in every run.
+    #[cfg(feature = "test-support")]
+    pub fn fixed() -> Self {
+        Self::new(fixed::Ticking(1_767_225_600_000.into()), fixed::Seeded(1.into()))
+    }
+
     /// Random bytes.
     pub fn random<const N: usize>(&self) -> Result<[u8; N], Error> {
         let mut bytes = [0; N];
@@ -63,5 +70,41 @@ impl Environment {
         Ok(NodeId::from_stored(
             Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string(),
         ))
+    }
+}
+
+/// What [`Environment::fixed`] is made of.
+#[cfg(feature = "test-support")]
+mod fixed {
+    use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+    use super::{Clock, Entropy};
+    use crate::error::Error;
+
+    #[derive(Debug)]
+    pub(super) struct Ticking(pub(super) AtomicI64);
+
+    impl Clock for Ticking {
+        fn now(&self) -> i64 {
+            self.0.fetch_add(1, Ordering::Relaxed)
+        }
+    }
+
+    #[derive(Debug)]
+    pub(super) struct Seeded(pub(super) AtomicU64);
+
+    impl Entropy for Seeded {
+        fn fill(&self, bytes: &mut [u8]) -> Result<(), Error> {
+            for chunk in bytes.chunks_mut(8) {
+                // SplitMix64 (Steele, Lea and Flood, 2014).
+                let mut z = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                for (byte, random) in chunk.iter_mut().zip((z ^ (z >> 31)).to_le_bytes()) {
+                    *byte = random;
+                }
+            }
+            Ok(())
+        }
     }
 }

@@ -38,20 +38,45 @@ pub(crate) fn sync_directory(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What a file is, apart from its name: equal for one open file under any path.
+/// What an open file is, apart from its name: equal under any path. While it is open, no other
+/// file has its identity. The path is for systems that do not tell.
 #[cfg(unix)]
 pub(crate) fn identity(file: &File, _: &Path) -> std::io::Result<Identity> {
-    use std::os::unix::fs::MetadataExt;
-    let metadata = file.metadata()?;
-    Ok(Identity(metadata.dev().to_string(), metadata.ino().to_string()))
+    file.metadata().map(|metadata| Identity::of(&metadata))
+}
+
+/// The same of the file that is at a path now.
+#[cfg(unix)]
+pub(crate) fn identity_at(path: &Path) -> std::io::Result<Identity> {
+    fs::metadata(path).map(|metadata| Identity::of(&metadata))
+}
+
+/// Device and inode.
+#[cfg(unix)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Identity(u64, u64);
+
+#[cfg(unix)]
+impl Identity {
+    fn of(metadata: &fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self(metadata.dev(), metadata.ino())
+    }
 }
 
 /// Elsewhere the path with its links resolved is the best that the standard library tells.
 #[cfg(not(unix))]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Identity(std::path::PathBuf);
+
+/// See [`Identity`].
+#[cfg(not(unix))]
 pub(crate) fn identity(_: &File, path: &Path) -> std::io::Result<Identity> {
-    Ok(Identity(String::new(), path.canonicalize()?.to_string_lossy().into_owned()))
+    identity_at(path)
 }
 
-/// See [`identity`].
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Identity(String, String);
+/// See [`Identity`].
+#[cfg(not(unix))]
+pub(crate) fn identity_at(path: &Path) -> std::io::Result<Identity> {
+    path.canonicalize().map(Identity)
+}

@@ -98,7 +98,8 @@ impl Store {
         }
     }
 
-    /// The commit this handle is at; none on a branch without a commit.
+    /// The commit this handle is at; none on a branch without a commit. A handle that is bound to
+    /// a missing branch is where that branch will be made: at the default branch's tip.
     pub fn head_commit(&self) -> Result<Option<CommitId>, Error> {
         let engine = self.engine()?;
         self.tip_of(&engine)
@@ -106,7 +107,7 @@ impl Store {
 
     pub(crate) fn tip_of(&self, engine: &Engine) -> Result<Option<CommitId>, Error> {
         match self.head_of(engine)? {
-            Head::Attached(branch) => Ok(engine.objects.view()?.reference(&branch)?),
+            Head::Attached(branch) => Ok(self.starting_point(engine, &branch)?.0),
             Head::Detached(commit) => Ok(Some(commit)),
         }
     }

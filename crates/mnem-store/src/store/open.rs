@@ -179,7 +179,7 @@ impl Store {
             }
             match RedbBackend::open(&data, Settings::default()) {
                 Ok(backend) => {
-                    let place = Place::Disk { root, lock };
+                    let place = Place::Disk { root, _lock: lock, identity: identity.clone() };
                     let store = Self::over(Arc::new(backend), place, config, environment);
                     registry.enter(identity, &store.engine()?);
                     return Ok(store);

@@ -20,6 +20,23 @@ const CANDIDATES: usize = 10;
 
 impl Store {
     /// The commit that a revision names.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// let first = put(&store, "a", "1")?;
+    /// put(&store, "a", "2")?;
+    /// for revision in ["HEAD~1", "main^", &first.to_string(), &first.to_string()[..12]] {
+    ///     assert_eq!(store.resolve(revision)?, first);
+    /// }
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn resolve(&self, revision: &str) -> Result<CommitId, Error> {
         let engine = self.engine()?;
         let steps_at = revision.find(['~', '^', '@']).unwrap_or(revision.len());

@@ -70,11 +70,19 @@ fn twins_in_salt_are_one_value() {
     let store = in_memory();
     put(&store, "root", "r");
     let side = on(&store, "side");
-    let theirs = put(&side, "x", "a");
-    let ours = put(&store, "x", "a");
+    let names: Vec<_> = (0..10).map(|number| format!("x{number}")).collect();
+    let theirs: Vec<_> = names.iter().map(|name| put(&side, name, "a")).collect();
+    let ours: Vec<_> = names.iter().map(|name| put(&store, name, "a")).collect();
+    let version = |store: &Store, name| store.snapshot().unwrap().version(&id(name)).unwrap();
+    let before: Vec<_> = names.iter().map(|name| version(&store, name)).collect();
     merge(&store, "side");
-    assert_eq!(blame(&store, "x"), (ours, "a".into(), false), "the first parent that says so");
-    assert_eq!(blame(&side, "x").0, theirs);
+    let after: Vec<_> = names.iter().map(|name| version(&store, name)).collect();
+    assert!(before.iter().zip(&after).any(|(a, b)| a == b), "the merge took some of ours");
+    assert!(before.iter().zip(&after).any(|(a, b)| a != b), "and some of theirs");
+    for ((name, ours), theirs) in names.iter().zip(ours).zip(theirs) {
+        assert_eq!(blame(&store, name), (ours, "a".into(), false), "the first parent says so");
+        assert_eq!(blame(&side, name).0, theirs);
+    }
 }
 
 #[test]

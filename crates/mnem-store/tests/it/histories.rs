@@ -56,10 +56,15 @@ fn value() -> impl Strategy<Value = Value> {
     (0..3_u8, 0..2_u8)
 }
 
+/// Few nodes most of the time, so that branches meet in them.
+fn contested() -> impl Strategy<Value = u8> {
+    prop_oneof![4 => 0..5_u8, 1 => 0..NODES]
+}
+
 fn step() -> impl Strategy<Value = Step> {
-    let on = || option::weighted(0.6, 0..4_u8);
+    let on = || option::weighted(0.75, 0..4_u8);
     let changes = prop_oneof![
-        6 => btree_map(0..NODES, option::weighted(0.7, value()), 1..4),
+        6 => btree_map(contested(), option::weighted(0.75, value()), 1..4),
         1 => btree_map(0..NODES, option::weighted(0.8, value()), 8..NODES as usize),
     ];
     let time = option::weighted(0.3, 0..3_i64);
@@ -79,7 +84,7 @@ fn step() -> impl Strategy<Value = Step> {
         on(),
         any::<u8>(),
         vec(answer, 1..5),
-        option::weighted(0.6, any::<bool>()),
+        option::weighted(0.3, any::<bool>()),
         prop::bool::weighted(0.05),
     )
         .prop_map(|(on, theirs, answers, strategy, stray)| Step::Merge {
@@ -90,11 +95,11 @@ fn step() -> impl Strategy<Value = Step> {
             stray,
         });
     prop_oneof![
-        10 => write,
-        2 => (on(), 0..NODES).prop_map(|(on, node)| Step::Update { on, node }),
-        2 => (0..NODES, value()).prop_map(|(node, value)| Step::Stage(node, value)),
-        2 => (0..NODES).prop_map(Step::Remove),
-        1 => (0..NODES).prop_map(Step::Unstage),
+        14 => write,
+        2 => (on(), contested()).prop_map(|(on, node)| Step::Update { on, node }),
+        2 => (contested(), value()).prop_map(|(node, value)| Step::Stage(node, value)),
+        2 => contested().prop_map(Step::Remove),
+        1 => contested().prop_map(Step::Unstage),
         3 => prop::bool::weighted(0.1).prop_map(|empty| Step::Commit { empty }),
         2 => (0..4_u8, option::of(any::<u8>()))
             .prop_map(|(name, start)| Step::Branch { name, start }),
@@ -105,7 +110,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(commit, discard)| Step::Detach { commit, discard }),
         1 => (0..4_u8, option::of(any::<u8>()), any::<bool>())
             .prop_map(|(name, start, discard)| Step::CheckoutNew { name, start, discard }),
-        8 => merge,
+        14 => merge,
         1 => Just(Step::Reopen),
     ]
 }
@@ -447,7 +452,9 @@ impl Pair {
         strategy: Option<bool>,
         stray: bool,
     ) {
-        let Some(theirs) = self.commit_at(theirs) else { return };
+        // Mostly a branch: most commits are behind every branch soon.
+        let tip = self.model.branches.get(branch(theirs % 4).as_str()).copied();
+        let Some(theirs) = tip.filter(|_| theirs < 200).or(self.commit_at(theirs)) else { return };
         let handle = self.handle(on);
         let (branch, tip) = match (on, self.model.head.clone()) {
             (Some(on), _) => (branch(on), self.model.branches.get(branch(on).as_str()).copied()),
@@ -587,30 +594,49 @@ impl Pair {
     }
 }
 
+/// Cases as by default; `PROPTEST_CASES`, 256 unless set, asks for more or for fewer.
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    let default = ProptestConfig::default();
+    let cases = (cases * default.cases / 256).max(1);
+    ProptestConfig { cases, failure_persistence: None, ..default }
+}
+
+/// Steps, most often after some that give every branch a base and something of its own; the
+/// base is small, or large enough for a tree.
+fn history(longest: usize) -> impl Strategy<Value = Vec<Step>> {
+    let write = |on, value: u8, nodes: std::ops::Range<u8>| Step::Write {
+        on,
+        changes: nodes.map(|node| (node, Some((value, 0)))).collect(),
+        empty: false,
+        time: None,
+    };
+    let size = prop_oneof![1 => Just(0), 2 => Just(4), 2 => Just(NODES)];
+    (size, vec(step(), 1..longest)).prop_map(move |(size, steps)| {
+        let base = [write(None, 0, 0..size), write(Some(1), 1, 2..5), write(Some(2), 2, 1..3)];
+        base.into_iter().take(if size == 0 { 0 } else { 3 }).chain(steps).collect()
+    })
 }
 
 proptest! {
     #![proptest_config(config(48))]
 
     #[test]
-    fn salted_histories_in_memory(steps in vec(step(), 1..30)) {
+    fn salted_histories_in_memory(steps in history(40)) {
         Pair::in_memory(&InitOptions::default()).run(&steps);
     }
 
     #[test]
-    fn reproducible_histories_in_memory(steps in vec(step(), 1..30)) {
+    fn reproducible_histories_in_memory(steps in history(40)) {
         let options = InitOptions { reproducible: true, ..InitOptions::default() };
         Pair::in_memory(&options).run(&steps);
     }
 }
 
 proptest! {
-    #![proptest_config(config(6))]
+    #![proptest_config(config(8))]
 
     #[test]
-    fn histories_on_disk(steps in vec(step(), 1..25), reproducible in any::<bool>()) {
+    fn histories_on_disk(steps in history(30), reproducible in any::<bool>()) {
         let directory = tempfile::tempdir().unwrap();
         let options = InitOptions { reproducible, ..InitOptions::default() };
         Pair::on_disk(directory.path().to_owned(), &options).run(&steps);

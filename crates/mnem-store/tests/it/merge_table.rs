@@ -396,12 +396,16 @@ fn lines_without_a_common_commit_and_with_several_are_refused() {
     assert_eq!(error.to_string(), "cannot merge other: it shares no commit with main");
 
     let (store, side) = forked(Some("a"), Some("a"), Some("a"));
-    let main_tip = store.head_commit().unwrap().unwrap().to_string();
+    let later = put(&side, "theirs", "u");
+    let main_tip = store.head_commit().unwrap().unwrap();
     merged(store.merge(SIDE, &MergeOptions::default()));
-    merged(side.merge(&main_tip, &MergeOptions::default()));
+    merged(side.merge(&main_tip.to_string(), &MergeOptions::default()));
     let error = store.merge(SIDE, &MergeOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidRef);
-    assert!(error.to_string().contains("last agreed in several places"), "{error}");
+    // By generation, then id.
+    let names = format!("({}, {})", main_tip.short(), later.short());
+    let message = "cannot merge side: it and main last agreed in several places ";
+    assert_eq!(error.to_string(), format!("{message}{names}"));
 }
 
 #[test]

@@ -74,6 +74,8 @@ fn nothing_staged_is_served_and_a_commit_of_removals_alone_is_valid() {
     assert!(served.get(&id("c")).unwrap().is_none());
     let working = store.working_memory("", None).unwrap();
     assert_eq!(working.keys().map(ToString::to_string).collect::<Vec<_>>(), texts(["b", "c"]));
+    let first = store.working_memory("", Some(1)).unwrap();
+    assert_eq!(first.keys().map(ToString::to_string).collect::<Vec<_>>(), texts(["b"]));
     store.unstage(&id("c")).unwrap();
     let made = commit(&store);
     let changed = store.changed_by(made).unwrap();
@@ -211,8 +213,9 @@ fn agents_that_come_first_share_a_root() {
     assert!(store.branches().unwrap().is_empty());
     assert_eq!(left.head_commit().unwrap(), None);
     let first = put(&left, "a", "1");
-    let second = put(&right, "b", "1");
     let root = store.resolve("main").unwrap();
+    assert_eq!(right.head_commit().unwrap(), Some(root), "where its branch will be made");
+    let second = put(&right, "b", "1");
     for commit in [first, second] {
         assert_eq!(store.commit_object(commit).unwrap().parents, [root]);
     }

@@ -1,0 +1,120 @@
+//! What verbs read and write, in counts: it grows with what is asked, not with what is stored.
+
+use std::sync::Arc;
+
+use mnem_store::backend::counting::{Counting, Counts};
+use mnem_store::backend::{Backend, MemoryBackend};
+use mnem_store::ops::log::LogOptions;
+use mnem_store::ops::{Changes, DiffTarget, MergeOptions, MergeOutcome};
+use mnem_store::{BranchName, Content, Environment, InitOptions, Store};
+
+use crate::support::{environment, id, meta, note, put};
+
+type Disk = Arc<Counting<MemoryBackend>>;
+
+/// A handle that has nothing in its cache.
+fn cold(disk: &Disk) -> Store {
+    let shared = Arc::clone(disk) as Arc<dyn Backend>;
+    Store::over_backend(shared, &InitOptions::default(), environment())
+}
+
+/// A disk with this many nodes, written at once, and this many commits after that.
+fn filled(nodes: u32, commits: u32) -> Disk {
+    let disk = Arc::new(Counting::new(MemoryBackend::new()));
+    let store = cold(&disk);
+    let change = |n: u32| (id(&format!("n{n:05}")), Some(note(&format!("n{n:05}"), "1")));
+    store.write((0..nodes).map(change).collect::<Changes>(), &meta("many")).unwrap();
+    for number in 0..commits {
+        put(&store, &format!("n{:05}", number * 7 % nodes), &format!("c{number}"));
+    }
+    disk
+}
+
+fn counted(disk: &Disk, verb: impl FnOnce(&Store)) -> Counts {
+    let store = cold(disk);
+    disk.take();
+    verb(&store);
+    disk.take()
+}
+
+#[test]
+fn a_log_reads_what_it_prints() {
+    for commits in [100, 1_000] {
+        let counts = counted(&filled(10, commits), |store| {
+            let options = LogOptions { limit: Some(20), ..LogOptions::default() };
+            assert_eq!(store.log(&options).unwrap().len(), 20);
+        });
+        assert!(counts.object_reads <= 20, "{counts:?}");
+        assert!(counts.other_reads <= 25, "{counts:?}");
+    }
+}
+
+#[test]
+fn a_merge_reads_what_changed() {
+    let reads = [(20, 100), (20, 1_000), (2_000, 100)].map(|(nodes, commits)| {
+        let disk = filled(nodes, commits);
+        let store = cold(&disk);
+        let side = store.on(&BranchName::new("side").unwrap(), "t").unwrap();
+        for number in 0..5 {
+            put(&side, &format!("n{number:05}"), "theirs");
+            put(&store, &format!("n{:05}", number + 10), "ours");
+        }
+        let counts = counted(&disk, |store| {
+            let outcome = store.merge("side", &MergeOptions::default()).unwrap();
+            assert!(matches!(outcome, MergeOutcome::Merged(_)), "{outcome:?}");
+        });
+        counts.object_reads + counts.other_reads
+    });
+    assert!(reads.iter().all(|reads| *reads < 150), "{reads:?}");
+    assert!(reads[1] <= reads[0] + 5, "not with the length of history: {reads:?}");
+}
+
+#[test]
+fn a_diff_a_read_and_a_write_cost_the_depth_of_the_tree() {
+    for nodes in [100, 5_000] {
+        let disk = filled(nodes, 3);
+        let diff = counted(&disk, |store| {
+            let [from, to] = ["HEAD~1", "HEAD"].map(|revision| store.resolve(revision).unwrap());
+            let changes = store.diff(DiffTarget::Commit(from), DiffTarget::Commit(to)).unwrap();
+            assert_eq!(changes.len(), 1);
+        });
+        assert!(diff.object_reads <= 20, "{nodes}: {diff:?}");
+        let read = counted(&disk, |store| {
+            let node = store.snapshot().unwrap().get(&id("n00042")).unwrap().unwrap();
+            assert_eq!(node.content, Content::text("1"));
+        });
+        assert!(read.object_reads <= 8, "{nodes}: {read:?}");
+        let write = counted(&disk, |store| _ = put(store, "n00042", "2"));
+        assert_eq!((write.publishes, write.records), (1, 1), "{nodes}");
+        assert!(write.objects_inserted <= 8, "{nodes}: {write:?}");
+        assert!(write.object_reads <= 16, "{nodes}: {write:?}");
+        let equal = counted(&disk, |store| _ = put(store, "n00042", "2"));
+        assert_eq!(equal.publishes, 0, "{nodes}");
+    }
+}
+
+#[test]
+fn blame_of_a_removed_node_reads_its_line_once() {
+    let disk = filled(20, 0);
+    let store = cold(&disk);
+    crate::support::remove(&store, "n00003");
+    for number in 0..300 {
+        put(&store, "n00004", &format!("c{number}"));
+    }
+    let side = store.on(&BranchName::new("side").unwrap(), "t").unwrap();
+    put(&side, "n00005", "theirs");
+    put(&store, "n00006", "ours");
+    assert!(matches!(
+        store.merge("side", &MergeOptions::default()).unwrap(),
+        MergeOutcome::Merged(_)
+    ));
+    // Without a cache, what is read again counts again.
+    let environment = Environment { cache_bytes: 0, ..environment() };
+    let shared = Arc::clone(&disk) as Arc<dyn Backend>;
+    let store = Store::over_backend(shared, &InitOptions::default(), environment);
+    disk.take();
+    assert!(store.blame(&id("n00003"), None).unwrap().removed);
+    let reads = disk.take().object_reads;
+    // Each of 305 commits is passed twice, with the way to the node in its state.
+    assert!(reads < 12 * 305, "{reads}");
+}
