@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -107,3 +108,141 @@ def test_a_closed_pipe_ends_the_command(store):
         process.stdout.close()
         assert process.wait() == -signal.SIGPIPE
         assert process.stderr.read() == b""
+
+
+WAITING = """
+import sys, threading, time
+import mnem
+
+store = mnem.init(sys.argv[1])
+mnem.agents.remember(store, "a", 1)
+store.new_branch("other")
+store.add("draft", 1)
+calls = {
+    "add": lambda: store.add("b", 1),
+    "rm": lambda: store.rm("b"),
+    "unstage": lambda: store.unstage("draft"),
+    "commit": lambda: store.commit("m"),
+    "write": lambda: store.write({"c": 1}, message="m"),
+    "update": lambda: store.update(lambda _: {"d": 1}, message="m"),
+    "merge": lambda: store.on("other").merge("main"),
+    "new_branch": lambda: store.new_branch("another"),
+    "delete_branch": lambda: store.delete_branch("another"),
+    "checkout": lambda: store.checkout("other"),
+    "create": lambda: store.checkout(create="third"),
+    "on": lambda: store.on("fourth"),
+    "local": lambda: store.local("rows").set(b"k", b"v"),
+    "import_chat": lambda: mnem.agents.import_chat(
+        store, [{"role": "user", "content": "hello"}], transcript="t"
+    ),
+}
+for name, call in calls.items():
+    entered, leave, done = threading.Event(), threading.Event(), []
+
+    def hold(_):
+        entered.set()
+        leave.wait()
+        return {}
+
+    def wait():
+        call()
+        done.append(name)
+
+    holder = threading.Thread(target=lambda: store.update(hold, message="m"))
+    waiter = threading.Thread(target=wait)
+    holder.start()
+    entered.wait()
+    waiter.start()
+    time.sleep(0.1)  # the waiter gets where it waits
+    leave.set()
+    holder.join()
+    waiter.join()
+    print(*done, flush=True)
+"""
+
+
+def test_a_call_that_waits_for_the_writer_lets_other_threads_run(tmp_path):
+    """In a process of its own: with the lock of the interpreter held it would hang."""
+    done = run(WAITING, tmp_path / "agent")
+    assert done.stdout.split() == [
+        "add",
+        "rm",
+        "unstage",
+        "commit",
+        "write",
+        "update",
+        "merge",
+        "new_branch",
+        "delete_branch",
+        "checkout",
+        "create",
+        "on",
+        "local",
+        "import_chat",
+    ], done.stderr
+
+
+READING = """
+import os, sys, threading, time
+import mnem
+
+store = mnem.init(sys.argv[1])
+commit = mnem.agents.remember(store, "a", 1)
+head = store.root / ".mnem" / "HEAD"
+head.unlink()
+os.mkfifo(head)
+reads = {
+    "head": lambda: store.head(),
+    "head_commit": lambda: store.head_commit(),
+    "resolve": lambda: store.resolve("HEAD"),
+    "get": lambda: store.get("a"),
+    "exists": lambda: store.exists("a"),
+    "memory": lambda: store.memory(),
+    "working_node": lambda: store.working_node("a"),
+    "working_memory": lambda: store.working_memory(),
+    "state_at": lambda: store.state_at("HEAD"),
+    "log": lambda: store.log(),
+    "diff": lambda: store.diff(),
+    "blame": lambda: store.blame("a"),
+    "bisect": lambda: store.bisect(lambda _: True),
+    "flips": lambda: store.flips("a", present=True),
+    "changed_by": lambda: store.changed_by("HEAD"),
+}
+for name, read in reads.items():
+    done = []
+    reader = threading.Thread(target=lambda: (read(), done.append(name)))
+    reader.start()
+    while reader.is_alive():
+        try:
+            pipe = os.open(head, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # no reader yet
+            time.sleep(0.001)
+            continue
+        os.write(pipe, b"ref: main\\n")
+        os.close(pipe)
+        time.sleep(0.001)
+    print(*done, flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_read_that_waits_lets_other_threads_run(tmp_path):
+    """HEAD is a pipe that another thread feeds: with the lock held a read would hang."""
+    done = run(READING, tmp_path / "agent")
+    assert done.stdout.split() == [
+        "head",
+        "head_commit",
+        "resolve",
+        "get",
+        "exists",
+        "memory",
+        "working_node",
+        "working_memory",
+        "state_at",
+        "log",
+        "diff",
+        "blame",
+        "bisect",
+        "flips",
+        "changed_by",
+    ], done.stderr

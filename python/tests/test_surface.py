@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import doctest
+import importlib.resources
 import inspect
 import pickle
 import sys
@@ -251,6 +252,11 @@ def test_everything_public_is_documented():
             for attribute, method in vars(value).items():
                 if not attribute.startswith("_") and callable(method):
                     assert inspect.getdoc(method), f"{name}.{attribute}"
+
+
+def test_the_types_are_shipped():
+    shipped = {file.name for file in importlib.resources.files("mnem").iterdir()}
+    assert shipped >= {"py.typed", "_mnem.pyi"}
 
 
 def test_the_installed_package_is_what_is_tested():
