@@ -40,7 +40,7 @@ fn with_and_without_records() {
     let shared = Arc::clone(&backend) as Arc<dyn Backend>;
     let store = Store::over_backend(shared, &InitOptions::default(), environment());
     let agent = BranchName::new("agent").unwrap();
-    put(&store.on(&agent, "t").unwrap(), "first", "1"); // with the root of all
+    let first = put(&store.on(&agent, "t").unwrap(), "first", "1"); // with the root of all
     for round in 0..9 {
         let side = store.on(&BranchName::new(format!("side-{round}")).unwrap(), "t").unwrap();
         for number in 0..round {
@@ -51,8 +51,9 @@ fn with_and_without_records() {
         assert_eq!(matches!(outcome, MergeOutcome::Merged(_)), round > 0);
     }
     let bare = Objects::new(bare(&*backend), 0);
-    let log = store.log(&LogOptions::default()).unwrap();
+    let mut log = store.log(&LogOptions::default()).unwrap();
     assert!(log.len() > 50);
+    log.push((first, store.commit_object(first).unwrap()));
     let view = backend.view().unwrap();
     for (id, commit) in log {
         let found = position(&bare, id).unwrap();

@@ -181,7 +181,8 @@ fn what_a_commit_and_a_reference_say() {
 
 #[test]
 fn the_cost_is_of_objects_and_not_of_commits_times_nodes() {
-    let (backend, store) = store(environment());
+    // Without a cache, what is read again counts again.
+    let (backend, store) = store(Environment { cache_bytes: 0, ..environment() });
     let change = |n: u32| (id(&format!("n{n:04}")), Some(note(&format!("n{n:04}"), "1")));
     store.write((0..2_000).map(change).collect::<Changes>(), &meta("many")).unwrap();
     let commits = 300;
@@ -192,6 +193,7 @@ fn the_cost_is_of_objects_and_not_of_commits_times_nodes() {
     backend.take();
     assert_eq!(problems(&store), Vec::<String>::new());
     let reads = backend.counts().object_reads;
-    // Every tree of every commit would be 600,000 entries.
-    assert!(reads < 4 * objects.len() as u64, "{reads} reads for {} objects", objects.len());
+    // A state object has at most some ten others below it here; every tree of every commit
+    // would be 600,000 entries.
+    assert!(reads < 12 * objects.len() as u64, "{reads} reads for {} objects", objects.len());
 }
