@@ -217,7 +217,7 @@ def test_on_a_branch_without_a_commit(store, name):
 def test_another_process_is_waited_for(store, tmp_path):
     program = (
         "import sys, mnem\n"
-        "try: mnem.open(sys.argv[1], busy_timeout=0.05)\n"
+        "try: mnem.open(sys.argv[1], busy_timeout=0.3)\n"
         "except mnem.BusyError as error: print(error.code, error)\n"
     )
     agents.remember(store, "a", 1)
@@ -229,5 +229,6 @@ def test_another_process_is_waited_for(store, tmp_path):
         cwd=tmp_path,
     )
     assert done.stdout.startswith("busy another process holds the store at ")
+    assert done.stdout.endswith("; waited 0.3 s\n")
     store.close()
     mnem.open(store.root).close()

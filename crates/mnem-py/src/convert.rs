@@ -32,7 +32,7 @@ impl<'py> FromPyObject<'_, 'py> for Text {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let lone = |_| Error::invalid(format!("{} stands in a text", Problem::LoneSurrogate));
+        let lone = |_| Error::invalid("a text has a lone surrogate, which UTF-8 cannot hold");
         let text = object.cast::<PyString>()?;
         Ok(Self(text.to_str().map_err(lone).map_err(Failure::from)?.to_owned()))
     }

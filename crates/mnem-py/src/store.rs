@@ -30,6 +30,13 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 #[pyclass(frozen, name = "Store", module = "mnem._mnem")]
 pub struct PyStore(Store);
 
+impl Drop for PyStore {
+    /// The last handle closes the files of its store, which may wait for the disk.
+    fn drop(&mut self) {
+        let _ = Python::try_attach(|py| py.detach(|| self.0.close()));
+    }
+}
+
 /// Memory at one commit.
 ///
 /// `mnem.Store.update` hands it to its callable. It does not change, whatever is written later.
