@@ -55,7 +55,7 @@ bench: need
 
 # The property tests at many more cases; hours, not minutes.
 sweep: need
-	PROPTEST_CASES=20000 cargo test --workspace --release --locked
+	PROPTEST_CASES=20000 cargo test --workspace --release --locked -- --include-ignored
 
 fmt: need .venv/test/ready
 	cargo fmt --all

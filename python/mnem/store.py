@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from . import _mnem
-from .errors import InvalidRefError
+from .errors import InvalidRefError, MnemError
 from .types import MemoryNode, Provenance
 
 if TYPE_CHECKING:
@@ -536,4 +536,9 @@ class _BranchScope:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._store.checkout(self._return_to)
+        try:
+            self._store.checkout(self._return_to)
+        except MnemError:
+            # What ended the block is the error to see; HEAD then stays, over the drafts.
+            if error is None:
+                raise

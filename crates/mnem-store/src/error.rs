@@ -112,7 +112,7 @@ hints! {
     WaitOrStop => "wait for the other process to finish, or stop it",
     CheckPermissions => "check that the directory can be written and that the disk has room",
     Reopen => "open the store again",
-    DryRunFlips => "without `--good` every flip is listed: `mnem bisect --node ID --equals JSON`",
+    ListFlips => "without `--good` every flip is listed: `mnem bisect --node ID --equals JSON`",
 }
 
 impl Error {

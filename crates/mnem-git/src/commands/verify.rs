@@ -1,7 +1,7 @@
 //! verify: whether the store holds what was written.
 
-use mnem_store::ErrorKind;
 use mnem_store::ops::Verified;
+use mnem_store::{Environment, ErrorKind, Store};
 
 use crate::context::Context;
 use crate::error::Failure;
@@ -14,7 +14,9 @@ use crate::report::verify::Verify;
 pub struct Args {}
 
 pub fn run(context: &Context, _: &Args) -> Result<Verify, Failure> {
-    let verified = match context.open().and_then(|store| Ok(store.verify(|_| ())?)) {
+    let environment = Environment { check_pages: true, ..context.environment() };
+    let store = Store::open(&context.directory(), environment);
+    let verified = match store.and_then(|store| store.verify(|_| ())).map_err(Failure::from) {
         Ok(verified) => verified,
         // Too damaged to be read on: that is what is wrong.
         Err(failure) if failure.code == ErrorKind::CorruptStore.code() => {

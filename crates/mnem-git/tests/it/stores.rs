@@ -79,7 +79,8 @@ fn verify_lists_what_is_damaged() {
     t.run("mnem verify")
         .run("mnem verify --json")
         .run("mnem get customer-4821")
-        .run("mnem get customer-4820");
+        .run("mnem get customer-4820")
+        .run("mnem remember customer-4820 'on another plan'");
     assert_snapshot!(t.transcript());
 }
 

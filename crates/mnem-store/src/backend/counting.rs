@@ -101,6 +101,10 @@ impl<B: Backend> Backend for Counting<B> {
         });
         Ok(())
     }
+
+    fn damage(&self) -> Option<String> {
+        self.inner.damage()
+    }
 }
 
 /// Fails one call to another backend: a view, a question to one, or a publish, which then does
@@ -151,6 +155,10 @@ impl<B: Backend> Backend for Failing<B> {
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
         self.call()?;
         self.inner.publish(batch)
+    }
+
+    fn damage(&self) -> Option<String> {
+        self.inner.damage()
     }
 }
 

@@ -50,6 +50,10 @@ impl Backend for MemoryBackend {
         Arc::make_mut(&mut contents).apply(batch);
         Ok(())
     }
+
+    fn damage(&self) -> Option<String> {
+        None
+    }
 }
 
 impl Contents {

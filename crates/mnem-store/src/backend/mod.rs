@@ -39,6 +39,9 @@ pub trait Backend: Send + Sync + Debug {
 
     /// Publishes a batch whole or not at all; durable when it returns.
     fn publish(&self, batch: &Batch) -> Result<(), PublishError>;
+
+    /// What is known to be wrong with the place as a whole. It may still be read, row by row.
+    fn damage(&self) -> Option<String>;
 }
 
 impl<B: Backend + ?Sized> Backend for Arc<B> {
@@ -52,6 +55,10 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
 
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
         (**self).publish(batch)
+    }
+
+    fn damage(&self) -> Option<String> {
+        (**self).damage()
     }
 }
 

@@ -388,6 +388,10 @@ impl From<ContentProblem> for ContentError {
 
 impl fmt::Display for ContentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Text that is no JSON has no values yet; its error says line and column.
+        if matches!(self.problem, ContentProblem::NotJson(_)) {
+            return self.problem.fmt(f);
+        }
         // A path as deep as the limit would bury the message.
         let steps: Vec<char> = self.path.chars().collect();
         match steps.get(..200) {

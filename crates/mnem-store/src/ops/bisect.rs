@@ -180,7 +180,7 @@ impl Store {
             let node = engine.node_or_absent(id, engine.version_at(good, id)?)?;
             if test.holds(node.as_deref()) {
                 let message = format!("bisect: the predicate is already true at good ({good})");
-                return Err(Error::invalid(message).hint(Hint::DryRunFlips));
+                return Err(Error::invalid(message).hint(Hint::ListFlips));
             }
         }
         let flips = self.flips(id, test, bad, good)?;

@@ -8,6 +8,7 @@ use crate::object::{Object, StateNode};
 use crate::state;
 use crate::store::Store;
 use crate::store::engine::Engine;
+use crate::store::head::Head;
 
 /// How many ids are taken from the backend at a time.
 const PAGE: usize = 4_096;
@@ -29,8 +30,8 @@ pub struct Verified {
 
 impl Store {
     /// Reads every object once: hashes it, decodes it strictly, and checks what it refers to, so
-    /// that every tree is found whole without being walked. What is wrong is listed; reading
-    /// goes on.
+    /// that every tree is found whole without being walked. Then where branches and HEAD point.
+    /// What is wrong is listed; reading goes on.
     ///
     /// `progress` is called with the number of objects read so far.
     ///
@@ -53,6 +54,7 @@ impl Store {
         let engine = self.engine()?;
         let mut verified = Verified::default();
         let mut problems = Problems::default();
+        engine.objects.backend().damage().into_iter().for_each(|damage| problems.add(damage));
         let mut read = 0;
         let mut from = Some(*ObjectId::all().start());
         while let Some(start) = from {
@@ -79,6 +81,9 @@ impl Store {
         }
         for commit in engine.objects.view()?.references()?.into_values() {
             verified.branches += 1;
+            problems.found(engine.objects.commit(commit))?;
+        }
+        if let Some(Head::Detached(commit)) = problems.found(engine.head())? {
             problems.found(engine.objects.commit(commit))?;
         }
         verified.problems = problems.0.into_iter().collect();

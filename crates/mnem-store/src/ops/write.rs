@@ -185,16 +185,14 @@ impl Store {
     }
 
     /// The commit that a write to a branch builds on, and the branch's own tip. They differ on
-    /// a handle that is bound to a missing branch: that forks from the default branch.
+    /// a handle that is bound to a missing branch.
     pub(crate) fn starting_point(
         &self,
         engine: &Engine,
         branch: &BranchName,
     ) -> Result<(Option<CommitId>, Option<CommitId>), Error> {
         match engine.tip(branch)? {
-            None if self.bound().is_some() => {
-                Ok((engine.tip(&engine.config.default_branch)?, None))
-            }
+            None if self.bound().is_some() => Ok((engine.fork_point()?, None)),
             tip => Ok((tip, tip)),
         }
     }

@@ -180,6 +180,14 @@ pub fn import_chat(
     let Content::Array(messages) = messages else {
         return Err(Error::invalid("a transcript is a list of messages"));
     };
+    if options.transcript.is_empty() {
+        return Err(Error::invalid("the name of a transcript must not be empty"));
+    }
+    if let Some(index) = messages.iter().position(|message| text(message, "role").is_none()) {
+        return Err(Error::invalid(format!(
+            "messages[{index}] is no message: a message is a map with a text under \"role\""
+        )));
+    }
     let mut reading = Reading::new(store, messages, options)?;
     for (index, message) in messages.iter().enumerate().skip(reading.place.read) {
         reading.message(index, message)?;
@@ -336,25 +344,25 @@ impl<'r> Reading<'r> {
             Content::Text(text) => json::parse(text).unwrap_or_else(|_| body.clone()),
             _ => body.clone(),
         };
-        let mut learnt = self.entities(&call, &result)?;
+        let mut learnt = self.entities(&call, &result);
         if learnt.is_empty() {
             if !self.options.keep_all {
                 self.report.passed_over += 1;
                 return Ok(());
             }
             let step = format!("{}#{index}", self.options.transcript);
-            learnt.insert(NodeId::new(call_id.unwrap_or(&step))?, result);
+            let id = call_id
+                .and_then(|id| NodeId::new(id).ok())
+                .map_or_else(|| NodeId::new(step), Ok)?;
+            learnt.insert(id, result);
         }
         self.write(index, &call, &body, learnt)
     }
 
     /// The entities in a result: of each object of a list, else of the result itself, by the
-    /// first rule that matches. Nested lists are flattened; nested objects make none.
-    fn entities(
-        &self,
-        call: &Call<'_>,
-        result: &Content,
-    ) -> Result<BTreeMap<NodeId, Content>, Error> {
+    /// first rule that matches. Nested lists are flattened; nested objects make none. What would
+    /// be no node id names no entity.
+    fn entities(&self, call: &Call<'_>, result: &Content) -> BTreeMap<NodeId, Content> {
         let mut found = BTreeMap::new();
         let mut todo = vec![result];
         while let Some(content) = todo.pop() {
@@ -364,14 +372,15 @@ impl<'r> Reading<'r> {
                     let arguments = call.arguments.as_map();
                     let matched =
                         self.rules.iter().find_map(|rule| rule.apply(call.name, arguments, object));
-                    if let Some((segments, content)) = matched {
-                        found.insert(NodeId::join(segments.iter().map(String::as_str))?, content);
+                    let Some((segments, content)) = matched else { continue };
+                    if let Ok(id) = NodeId::join(segments.iter().map(String::as_str)) {
+                        found.insert(id, content);
                     }
                 }
                 _ => {}
             }
         }
-        Ok(found)
+        found
     }
 
     fn write(

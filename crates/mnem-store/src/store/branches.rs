@@ -89,7 +89,7 @@ impl Store {
         let exists = |engine: &Engine| Ok::<_, Error>(engine.tip(name)?.is_some());
         if !exists(&engine)? {
             BranchName::new(name.as_str())?;
-            engine.writer.run(|| match engine.tip(&engine.config.default_branch)? {
+            engine.writer.run(|| match engine.fork_point()? {
                 // Another may have made it while this waited for its turn.
                 Some(_) if exists(&engine)? => Ok(()),
                 Some(tip) => engine.publish(&engine.new_branch(name, tip, author)?),
@@ -101,6 +101,16 @@ impl Store {
 }
 
 impl Engine {
+    /// Where a branch that is missing forks from: the default branch, or HEAD where somebody has
+    /// deleted that one. None when there is no commit to fork from.
+    pub(crate) fn fork_point(&self) -> Result<Option<CommitId>, Error> {
+        match (self.tip(&self.config.default_branch)?, self.head()?) {
+            (Some(tip), _) => Ok(Some(tip)),
+            (None, Head::Attached(branch)) => self.tip(&branch),
+            (None, Head::Detached(commit)) => Ok(Some(commit)),
+        }
+    }
+
     /// The commit a branch points at.
     pub(crate) fn tip(&self, name: &BranchName) -> Result<Option<CommitId>, Error> {
         Ok(self.objects.view()?.reference(name)?)

@@ -36,6 +36,8 @@ pub struct Environment {
     pub busy_timeout: Duration,
     /// How many bytes of decoded objects are kept.
     pub cache_bytes: u64,
+    /// Check every page of the data file at open, however large it is.
+    pub check_pages: bool,
 }
 
 impl Environment {
@@ -46,6 +48,7 @@ impl Environment {
             entropy: Arc::new(entropy),
             busy_timeout: DEFAULT_BUSY_TIMEOUT,
             cache_bytes: DEFAULT_CACHE_BYTES,
+            check_pages: false,
         }
     }
 

@@ -31,6 +31,10 @@ const CONFIG_FILE: &str = "config";
 const WANT_FILE: &str = "want";
 const HEAD_FILE: &str = "HEAD";
 
+/// A data file up to this size has its pages checked at every open, which takes a few
+/// milliseconds: damage to the notes redb keeps of free pages would end the process (ADR 0012).
+const CHECKED_BYTES: u64 = 4 * 1024 * 1024;
+
 /// How long to sleep between two tries while another process holds the store.
 const RETRY: Duration = Duration::from_millis(2);
 
@@ -177,7 +181,7 @@ impl Store {
             if let Some(engine) = registry.find(&identity) {
                 return Ok(Self::of(engine, None));
             }
-            match RedbBackend::open(&data, Settings::default()) {
+            match RedbBackend::open(&data, settings(&data, &environment)) {
                 Ok(backend) => {
                     let place = Place::Disk { root, _lock: lock, identity: identity.clone() };
                     let store = Self::over(Arc::new(backend), place, config, environment);
@@ -199,6 +203,11 @@ impl Store {
             std::thread::sleep(RETRY);
         }
     }
+}
+
+fn settings(data: &Path, environment: &Environment) -> Settings {
+    let small = fs::metadata(data).is_ok_and(|file| file.len() <= CHECKED_BYTES);
+    Settings { check_pages: small || environment.check_pages, ..Settings::default() }
 }
 
 fn new_config(options: &InitOptions, engine: Option<config::Engine>) -> Config {

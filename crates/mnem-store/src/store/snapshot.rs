@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::id::{CommitId, NodeId, NodeVersionId, StateId};
 use crate::object::MemoryNode;
 use crate::state;
@@ -102,9 +102,19 @@ impl Engine {
         }
     }
 
-    /// Whether two versions say the same: one object, or equal in all but their salt.
+    /// Whether two versions say the same: one object, or equal in all but their salt. An erased
+    /// version says what no other says.
     pub(crate) fn same(&self, a: NodeVersionId, b: NodeVersionId) -> Result<bool, Error> {
-        Ok(a == b || self.objects.node(a)?.same(&*self.objects.node(b)?))
+        let readable = |id| match self.objects.node(id) {
+            Ok(node) => Ok(Some(node)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        };
+        Ok(a == b
+            || match (readable(a)?, readable(b)?) {
+                (Some(a), Some(b)) => a.same(&b),
+                _ => false,
+            })
     }
 
     /// The same of versions that may be absent.

@@ -24,6 +24,8 @@ use mnem_store::{BranchName, NodeId, ObjectId};
 use proptest::prelude::*;
 use redb::ReadableTable;
 
+use crate::support::config;
+
 const EPOCH: [u8; 16] = *b"sixteen  letters";
 
 fn every(commits: u64) -> Settings {
@@ -125,7 +127,7 @@ fn plain(answers: Vec<Answer>) -> Vec<(String, Option<String>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(48))]
 
     #[test]
     fn deferring_is_not_seen(steps in steps()) {

@@ -210,3 +210,45 @@ fn rules_come_from_a_table() {
         assert!(error.to_string().starts_with(what), "{error}");
     }
 }
+
+#[test]
+fn what_would_be_no_node_id_is_passed_over_and_the_rest_is_read() {
+    let store = in_memory();
+    let long = format!(r#"{{"reservation_id": "{}"}}"#, "x".repeat(2_000));
+    let good = |name: &str| format!(r#"{{"reservation_id": "{name}"}}"#);
+    let messages = [
+        result("", "get", &good("R1")),
+        result("", "get", &long),
+        result("", "get", &good("R2")),
+        result("", "sum", "3"),
+    ];
+    let report = read(&store, &messages, false).unwrap();
+    assert_eq!((report.commits, report.passed_over), (3, 2));
+    let again = read(&store, &messages, false).unwrap();
+    assert_eq!((again.commits, again.before), (0, 4));
+
+    // Kept, they stand under their step.
+    let store = in_memory();
+    read(&store, &messages, true).unwrap();
+    assert!(store.snapshot().unwrap().get(&id("run#1")).unwrap().is_some());
+    assert_eq!(
+        store.snapshot().unwrap().get(&id("run#3")).unwrap().unwrap().content.to_string(),
+        "3"
+    );
+}
+
+#[test]
+fn what_is_no_transcript_is_refused() {
+    for (messages, name, what) in [
+        (r#""hello""#, "run", "a transcript is a list of messages"),
+        (r#"[{"role": "user"}, 1]"#, "run", "messages[1] is no message"),
+        (r#"[{"content": "hello"}]"#, "run", "messages[0] is no message"),
+        ("[]", "", "the name of a transcript must not be empty"),
+    ] {
+        let store = in_memory();
+        let options = ChatOptions { transcript: name.into(), ..options(false) };
+        let error = import_chat(&store, &json::parse(messages).unwrap(), &options).unwrap_err();
+        assert!(error.to_string().starts_with(what), "{error}");
+        assert_eq!(store.head_commit().unwrap(), None);
+    }
+}

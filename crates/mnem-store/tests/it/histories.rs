@@ -18,7 +18,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::model::{Joined, Memory, Model, Value, join};
-use crate::support::{environment, id};
+use crate::support::{config, environment, id};
 
 pub const NODES: u8 = 22;
 const BRANCHES: [&str; 4] = ["main", "left", "right", "a/b"];
@@ -592,13 +592,6 @@ impl Pair {
         }
         assert_eq!(self.store.verify(|_| ()).unwrap().problems, Vec::<String>::new());
     }
-}
-
-/// Cases as by default; `PROPTEST_CASES`, 256 unless set, asks for more or for fewer.
-fn config(cases: u32) -> ProptestConfig {
-    let default = ProptestConfig::default();
-    let cases = (cases * default.cases / 256).max(1);
-    ProptestConfig { cases, failure_persistence: None, ..default }
 }
 
 /// Steps, most often after some that give every branch a base and something of its own; the

@@ -52,13 +52,10 @@ fn refusals_name_the_path() {
         (r#"["\ud800 longer text"]"#, "content[0]: text with a lone surrogate"),
         (r#"["\ud800\ud800\udc00"]"#, "content[0]: text with a lone surrogate"),
         (r#"["\\ud800", "\ud800"]"#, "content[1]: text with a lone surrogate"),
-        (
-            "",
-            "content: not valid JSON: Unexpected end of file, a value was expected, line 1 column 1",
-        ),
+        ("", "not valid JSON: Unexpected end of file, a value was expected, line 1 column 1"),
         (
             "[1,\n 2",
-            "content[2]: not valid JSON: Array values must be followed by a comma to add a \
+            "not valid JSON: Array values must be followed by a comma to add a \
                      new value or a squared bracket to end the array, line 2 column 3",
         ),
     ] {

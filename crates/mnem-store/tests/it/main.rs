@@ -7,6 +7,7 @@ mod backend;
 mod bad_input;
 mod bisect;
 mod blame;
+mod budget;
 mod chat;
 mod codec;
 mod content;

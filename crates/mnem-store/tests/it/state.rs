@@ -16,6 +16,8 @@ use mnem_store::state::{
 use mnem_store::{Error, ErrorKind, NodeId, NodeVersionId, ObjectId, StateId};
 use proptest::prelude::*;
 
+use crate::support::config;
+
 type Map = BTreeMap<NodeId, NodeVersionId>;
 
 /// Tree nodes in memory; counts what is read.
@@ -198,7 +200,7 @@ fn two_maps() -> impl Strategy<Value = (Map, Map)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(128))]
 
     #[test]
     fn edits_make_what_building_from_scratch_makes(

@@ -2,6 +2,7 @@
 
 use mnem_store::ops::{Changes, Meta};
 use mnem_store::{CommitId, Content, Environment, InitOptions, MemoryNode, NodeId, Store};
+use proptest::prelude::ProptestConfig;
 
 pub fn environment() -> Environment {
     Environment::fixed()
@@ -30,4 +31,11 @@ pub fn put(store: &Store, name: &str, content: &str) -> CommitId {
 
 pub fn remove(store: &Store, name: &str) -> CommitId {
     store.write(Changes::from([(id(name), None)]), &meta(&format!("no {name}"))).unwrap()
+}
+
+/// Cases as by default; `PROPTEST_CASES`, 256 unless set, asks for more or for fewer.
+pub fn config(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let cases = (cases * default.cases / 256).max(1);
+    ProptestConfig { cases, failure_persistence: None, ..default }
 }

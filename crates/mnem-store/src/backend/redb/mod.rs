@@ -7,13 +7,17 @@
 //! A redb database that met an error may refuse everything after it, and one that met damage may
 //! panic. So each call runs under a guard: a panic becomes an error, and after an error the file
 //! is closed and opened again before the next call. What was read before is then forgotten, the
-//! pending part of the index with it. One thing gets through: where a flipped bit is in redb's
-//! notes about free pages, redb 4.6 panics inside a panic at the next commit or close, which
-//! ends the process. [`Settings::check_pages`] finds such damage at open.
+//! pending part of the index with it.
+//!
+//! Where a flipped bit is in redb's notes about free pages, redb 4.6 panics inside a panic at the
+//! next commit or close, which ends the process. [`Settings::check_pages`] finds such damage at
+//! open. A file that is known to be damaged is still read, row by row, but neither written nor
+//! closed by redb: its database is left behind and its storage taken away from it.
 
 mod index;
 mod publish;
 mod rows;
+mod storage;
 mod view;
 
 use std::fmt;
@@ -33,6 +37,7 @@ use redb::{
 use self::index::Pending;
 use self::publish::{Refused, Written};
 use self::rows::{Bytes, EPOCH, LOG, MARK, META, Rows, SCHEMA};
+use self::storage::{Detachable, Storage};
 use self::view::{Moment, RedbView, read_number};
 use super::{Backend, BackendError, Batch, PublishError, View};
 
@@ -81,9 +86,11 @@ pub struct RedbBackend {
     writer: Mutex<()>,
     /// The newest generation that met an error.
     failed: AtomicU64,
+    /// The newest generation that met damage.
+    damaged: AtomicU64,
 }
 
-type Opener = Box<dyn Fn(&Builder) -> Result<Database, Fault> + Send + Sync>;
+type Opener = Box<dyn Fn(&Builder) -> Result<(Database, Storage), Fault> + Send + Sync>;
 
 struct State {
     /// How often the file was opened or was to be.
@@ -93,8 +100,11 @@ struct State {
 
 struct Live {
     database: Database,
+    storage: Storage,
     epoch: Epoch,
     pending: Arc<Pending>,
+    /// What the check of the pages found.
+    damage: Option<String>,
 }
 
 /// What redb or a row had to say.
@@ -206,6 +216,7 @@ impl RedbBackend {
             state: RwLock::new(State { generation: 1, live: Some(live) }),
             writer: Mutex::new(()),
             failed: AtomicU64::new(0),
+            damaged: AtomicU64::new(0),
         })
     }
 
@@ -250,12 +261,17 @@ impl RedbBackend {
         generation: u64,
         work: impl FnOnce() -> Result<T, Fault>,
     ) -> Result<T, BackendError> {
-        let mut is_well = false;
+        // What is not said below is a panic.
+        let (mut is_well, mut is_damaged) = (false, true);
         let result = guarded(&self.name, || {
             let result = work();
             is_well = !matches!(result, Err(Fault::Engine(_)));
+            is_damaged = matches!(result, Err(Fault::Engine(redb::Error::Corrupted(_))));
             result
         });
+        if is_damaged {
+            self.damaged.fetch_max(generation, Ordering::SeqCst);
+        }
         if !is_well {
             self.fail(generation);
         }
@@ -277,7 +293,7 @@ impl RedbBackend {
             return Ok(());
         }
         // The lock on the file goes with the old database, so that must be gone first.
-        close(state.live.take());
+        self.close(&mut state);
         state.generation += 1;
         state.live = Some(guarded(&self.name, || {
             let live = load(&self.open, &self.settings)?;
@@ -288,6 +304,18 @@ impl RedbBackend {
             }
         })?);
         Ok(())
+    }
+
+    /// Closes the file. Whatever goes wrong here was not promised to anyone: publish has
+    /// answered before.
+    fn close(&self, state: &mut State) {
+        let Some(live) = state.live.take() else { return };
+        if live.damage.is_some() || self.damaged.load(Ordering::SeqCst) >= state.generation {
+            live.storage.detach();
+            std::mem::forget(live.database);
+        } else {
+            let _ = catch_unwind(AssertUnwindSafe(move || drop(live.database)));
+        }
     }
 
     fn with_live<T>(
@@ -317,6 +345,9 @@ impl RedbBackend {
         let built = self.with_live(|generation, live| {
             *at = generation;
             self.run(generation, || {
+                if let Some(what) = &live.damage {
+                    return Err(Fault::Row(format!("{what}; it can be read, but not written")));
+                }
                 let transaction = live.database.begin_write()?;
                 match publish::publish(&transaction, &live.pending, batch, &self.settings) {
                     Ok(written) => Ok(Some((transaction, written))),
@@ -370,11 +401,18 @@ impl Backend for RedbBackend {
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
         if batch.is_empty() { Ok(()) } else { self.write(batch) }
     }
+
+    fn damage(&self) -> Option<String> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let what = state.live.as_ref()?.damage.as_ref()?;
+        Some(format!("{}: {what}", self.name))
+    }
 }
 
 impl Drop for RedbBackend {
     fn drop(&mut self) {
-        close(self.state.get_mut().unwrap_or_else(PoisonError::into_inner).live.take());
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        self.close(&mut state);
     }
 }
 
@@ -400,13 +438,36 @@ fn existing<S: StorageBackend>(
         if storage.len()? == 0 {
             return Err(Fault::Row("the file is empty".into()));
         }
-        Ok(builder.create_with_backend(storage)?)
+        let (storage, handle) = Detachable::new(storage);
+        Ok((builder.create_with_backend(storage)?, handle))
     })
 }
 
 /// Opens the file and reads what the index does not know yet.
 fn load(open: &Opener, settings: &Settings) -> Result<Live, Fault> {
-    let database = open(&builder(settings))?;
+    let (database, storage, damage) = match open(&builder(settings)) {
+        Ok((database, storage)) => (database, storage, None),
+        Err(Fault::Engine(redb::Error::Corrupted(_))) if settings.check_pages => {
+            let unchecked = Settings { check_pages: false, ..*settings };
+            let (database, storage) = open(&builder(&unchecked))?;
+            (database, storage, Some("a page of the file is not what was written".into()))
+        }
+        Err(fault) => return Err(fault),
+    };
+    let read = read_pending(&database);
+    match read {
+        Ok((epoch, pending)) => Ok(Live { database, storage, epoch, pending, damage }),
+        Err(fault) => {
+            if damage.is_some() {
+                storage.detach();
+                std::mem::forget(database);
+            }
+            Err(fault)
+        }
+    }
+}
+
+fn read_pending(database: &Database) -> Result<(Epoch, Arc<Pending>), Fault> {
     let transaction = database.begin_read()?;
     let meta = read(&transaction, META)?;
     let schema = read_number(&meta, SCHEMA)?;
@@ -419,14 +480,7 @@ fn load(open: &Opener, settings: &Settings) -> Result<Live, Fault> {
     if mark > read(&transaction, LOG)?.len()? {
         return Err(meta.damaged(MARK));
     }
-    let pending = Arc::new(Pending::load(&transaction, mark)?);
-    drop((meta, transaction));
-    Ok(Live { database, epoch, pending })
-}
-
-fn close(live: Option<Live>) {
-    // Whatever goes wrong here was not promised to anyone: publish has answered before.
-    let _ = catch_unwind(AssertUnwindSafe(move || drop(live)));
+    Ok((epoch, Arc::new(Pending::load(&transaction, mark)?)))
 }
 
 fn definition(table: &'static str) -> TableDefinition<'static, Bytes, Bytes> {
