@@ -104,6 +104,10 @@ impl<'a> VirtualBase<'a> {
             let deeper = self.deeper(bases, number)?;
             let Some(base) = found.get(&deeper) else { return Ok(Folded::Needs(deeper)) };
             folded = three_way(*base, folded, next, self.same)?;
+            if let Agreed::Disputed = folded {
+                // Equal to nothing, it stays whatever the next bases say.
+                break;
+            }
         }
         Ok(Folded::Into(folded))
     }

@@ -17,7 +17,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::model::{Joined, Memory, Model, Value, join};
+use crate::model::{Agreed, Joined, Memory, Model, Value};
 use crate::support::{environment, id};
 
 pub const NODES: u8 = 22;
@@ -120,7 +120,7 @@ pub fn name(node: u8) -> String {
     if node == 0 { "n".into() } else { format!("n{node}") }
 }
 
-fn node(name: &str, (content, source): Value) -> MemoryNode {
+pub fn node(name: &str, (content, source): Value) -> MemoryNode {
     let mut node = MemoryNode::note(id(name), Content::text(content.to_string()));
     node.provenance.source = Some(source.to_string());
     node
@@ -528,16 +528,21 @@ impl Plan {
         if model.ancestors(theirs).contains(&ours) {
             return without(Planned::Forward, false);
         }
-        let [base] = model.merge_bases(ours, theirs)[..] else {
+        if model.merge_bases(ours, theirs).is_empty() {
             return without(Planned::UpToDate, true);
-        };
-        let [base, ours, theirs] = [base, ours, theirs].map(|id| &model.commits[&id].memory);
+        }
+        let all = model.join_all(ours, theirs);
+        let [ours, theirs] = [ours, theirs].map(|id| &model.commits[&id].memory);
         let mut plan = without(Planned::UpToDate, false);
         let (mut memory, mut conflicts) = (Memory::new(), Vec::new());
         let mut answers = answers.iter().cycle();
-        for number in (0..NODES).map(name).collect::<std::collections::BTreeSet<_>>() {
-            let [b, o, t] = [base, ours, theirs].map(|memory| memory.get(&number).copied());
-            let taken = match join(b, o, t) {
+        for (number, (base, joined)) in all {
+            let [o, t] = [ours, theirs].map(|memory| memory.get(&number).copied());
+            let b = match base {
+                Agreed::On(base) => base,
+                Agreed::Disputed => None,
+            };
+            let taken = match joined {
                 Joined::Take(value) => value,
                 Joined::Conflict(kind) => {
                     let answer = *answers.next().unwrap();

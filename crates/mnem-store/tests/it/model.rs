@@ -51,7 +51,64 @@ pub fn join(base: Option<Value>, ours: Option<Value>, theirs: Option<Value>) -> 
     }
 }
 
+/// What two lines last agreed on for an id; a disagreement of their bases equals nothing.
+#[derive(Clone, Copy, Debug)]
+pub enum Agreed {
+    On(Option<Value>),
+    Disputed,
+}
+
+/// The table with such a base.
+pub fn join_over(base: Agreed, ours: Option<Value>, theirs: Option<Value>) -> Joined {
+    match (base, ours, theirs) {
+        (Agreed::On(base), ..) => join(base, ours, theirs),
+        (Agreed::Disputed, ours, theirs) if ours == theirs => Joined::Take(ours),
+        (Agreed::Disputed, None, _) => Joined::Conflict(ConflictKind::DeleteEdit),
+        (Agreed::Disputed, _, None) => Joined::Conflict(ConflictKind::EditDelete),
+        (Agreed::Disputed, ..) => Joined::Conflict(ConflictKind::EditEdit),
+    }
+}
+
 impl Model {
+    /// What these bases say of an id together: each merged into the ones before it, over what
+    /// those two last agreed on.
+    pub fn agreed(&self, bases: &[CommitId], id: &str) -> Agreed {
+        let value = |commit: &CommitId| self.commits[commit].memory.get(id).copied();
+        let Some(first) = bases.first() else { return Agreed::On(None) };
+        let mut agreed = Agreed::On(value(first));
+        for number in 1..bases.len() {
+            let next = value(&bases[number]);
+            if matches!(agreed, Agreed::On(one) if one == next) {
+                continue;
+            }
+            let below = self.agreed(&self.bases_of(&bases[..number], bases[number]), id);
+            agreed = match (agreed, below) {
+                (Agreed::On(ours), Agreed::On(base)) => match join(base, ours, next) {
+                    Joined::Take(value) => Agreed::On(value),
+                    Joined::Conflict(_) => Agreed::Disputed,
+                },
+                // A disagreement equals nothing: where the next left the base, both did; where it
+                // did not, the disagreement stays. On a disputed base, both left it.
+                _ => Agreed::Disputed,
+            };
+        }
+        agreed
+    }
+
+    /// Every id of two commits: what they last agreed on, and what a merge makes of it.
+    pub fn join_all(&self, ours: CommitId, theirs: CommitId) -> BTreeMap<String, (Agreed, Joined)> {
+        let bases = self.merge_bases(ours, theirs);
+        let [ours, theirs] = [ours, theirs].map(|commit| &self.commits[&commit].memory);
+        let ids: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+        ids.into_iter()
+            .map(|id| {
+                let base = self.agreed(&bases, id);
+                let joined = join_over(base, ours.get(id).copied(), theirs.get(id).copied());
+                (id.clone(), (base, joined))
+            })
+            .collect()
+    }
+
     pub fn tip(&self) -> Option<CommitId> {
         match &self.head {
             Head::Attached(branch) => self.branches.get(branch.as_str()).copied(),
@@ -111,7 +168,13 @@ impl Model {
 
     /// Common ancestors that are behind no other common ancestor, by generation, then id.
     pub fn merge_bases(&self, a: CommitId, b: CommitId) -> Vec<CommitId> {
-        let common: Vec<_> = self.ancestors(a).intersection(&self.ancestors(b)).copied().collect();
+        self.bases_of(&[a], b)
+    }
+
+    /// The same for what a merge of some commits would be, and another.
+    pub fn bases_of(&self, merged: &[CommitId], other: CommitId) -> Vec<CommitId> {
+        let behind: BTreeSet<_> = merged.iter().flat_map(|id| self.ancestors(*id)).collect();
+        let common: Vec<_> = behind.intersection(&self.ancestors(other)).copied().collect();
         let mut best: Vec<_> = common
             .iter()
             .copied()
