@@ -372,3 +372,47 @@ fn a_reflog_is_of_a_branch_also_of_a_deleted_one() {
     let sentence = format!("a reflog is of a branch, and HEAD is detached (at {})", first.short());
     refused(store.reflog(None, None), &sentence);
 }
+
+/// A clock that once lets something happen between the look at a branch and the write.
+#[derive(Clone, Debug, Default)]
+struct Meanwhile(std::sync::Arc<std::sync::Mutex<Option<Store>>>);
+
+impl mnem_store::Clock for Meanwhile {
+    fn now(&self) -> i64 {
+        let store = self.0.lock().unwrap().take();
+        if let Some(store) = store {
+            author_put(&store, "ada", "meanwhile", "1");
+        }
+        7
+    }
+}
+
+#[test]
+fn an_undo_that_comes_late_is_a_commit_on_what_came_between() {
+    let clock = Meanwhile::default();
+    let environment = mnem_store::Environment {
+        clock: std::sync::Arc::new(clock.clone()),
+        ..crate::support::environment()
+    };
+    let store = Store::in_memory(&mnem_store::InitOptions::default(), environment).unwrap();
+    put(&store, "x", "1");
+    let wrong = put(&store, "x", "2");
+    let other = side(&store, "main");
+    *clock.0.lock().unwrap() = Some(other);
+    let done = store.undo(None, &by("t")).unwrap();
+    // The move that was meant, and not the one that came between.
+    assert_eq!(done.undone.new, Some(wrong));
+    assert!(matches!(done.outcome, UndoOutcome::Reverted(_)), "{:?}", done.outcome);
+    assert_eq!(text(&store, "x").unwrap(), "1");
+    assert_eq!(text(&store, "meanwhile").unwrap(), "1");
+
+    // A revert is made anew on what came between.
+    remove(&store, "meanwhile");
+    put(&store, "x", "3");
+    *clock.0.lock().unwrap() = Some(side(&store, "main"));
+    reverted(store.revert("HEAD", &by("t")));
+    assert_eq!(
+        (text(&store, "x").unwrap(), text(&store, "meanwhile").unwrap()),
+        ("1".into(), "1".into())
+    );
+}
