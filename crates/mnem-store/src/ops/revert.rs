@@ -82,8 +82,17 @@ impl Settling<'_> {
         after: Option<StateId>,
         before: Option<StateId>,
     ) -> Result<Joined, Error> {
-        let ours = self.engine.objects.commit(start)?.state;
-        self.join_over(after, ours, before)
+        let objects = &self.engine.objects;
+        let ours = objects.commit(start)?.state;
+        let joined = self.join_over(after, ours, before)?;
+        // What differs in its salt alone says what is there already.
+        let mut edits = EntryEdits::new();
+        for (id, new) in joined.edits {
+            if !self.engine.same_or_absent(state::get(objects, ours, &id)?, new)? {
+                edits.insert(id, new);
+            }
+        }
+        Ok(Joined { edits, conflicts: joined.conflicts })
     }
 
     /// The commit on top of `start` that this makes.

@@ -315,6 +315,7 @@ fn empty() -> Model {
         branches: BTreeMap::new(),
         head: Head::Detached(CommitId::from_bytes([0; 32])),
         staged: BTreeMap::new(),
+        moves: BTreeMap::new(),
     }
 }
 

@@ -24,6 +24,16 @@ pub struct Model {
     pub branches: BTreeMap<String, CommitId>,
     pub head: Head,
     pub staged: BTreeMap<String, Option<Value>>,
+    /// The moves of each branch, oldest first.
+    pub moves: BTreeMap<String, Vec<Move>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub old: Option<CommitId>,
+    pub new: Option<CommitId>,
+    pub verb: &'static str,
+    pub author: String,
 }
 
 pub struct Blamed {
@@ -69,6 +79,23 @@ pub fn join_over(base: Agreed, ours: Option<Value>, theirs: Option<Value>) -> Jo
     }
 }
 
+/// Every id of two memories: what is under them, and what a merge makes of it.
+pub fn join_memories(
+    ours: &Memory,
+    theirs: &Memory,
+    base: impl Fn(&str) -> Agreed,
+) -> BTreeMap<String, (Agreed, Joined)> {
+    let ids: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+    ids.into_iter()
+        .map(|id| {
+            let (ours, theirs) = (ours.get(id).copied(), theirs.get(id).copied());
+            // What both say needs no base.
+            let base = if ours == theirs { Agreed::On(ours) } else { base(id) };
+            (id.clone(), (base, join_over(base, ours, theirs)))
+        })
+        .collect()
+}
+
 impl Model {
     /// What these bases say of an id together: each merged into the ones before it, over what
     /// those two last agreed on.
@@ -99,14 +126,7 @@ impl Model {
     pub fn join_all(&self, ours: CommitId, theirs: CommitId) -> BTreeMap<String, (Agreed, Joined)> {
         let bases = self.merge_bases(ours, theirs);
         let [ours, theirs] = [ours, theirs].map(|commit| &self.commits[&commit].memory);
-        let ids: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
-        ids.into_iter()
-            .map(|id| {
-                let base = self.agreed(&bases, id);
-                let joined = join_over(base, ours.get(id).copied(), theirs.get(id).copied());
-                (id.clone(), (base, joined))
-            })
-            .collect()
+        join_memories(ours, theirs, |id| self.agreed(&bases, id))
     }
 
     pub fn tip(&self) -> Option<CommitId> {
@@ -136,6 +156,16 @@ impl Model {
         if let Some(known) = self.commits.insert(commit, past.clone()) {
             assert_eq!(known, past, "one id for two commits");
         }
+    }
+
+    /// Moves a branch, to nowhere for `None`.
+    pub fn point(&mut self, branch: &str, new: Option<CommitId>, verb: &'static str, author: &str) {
+        let old = match new {
+            Some(new) => self.branches.insert(branch.into(), new),
+            None => self.branches.remove(branch),
+        };
+        let moved = Move { old, new, verb, author: author.into() };
+        self.moves.entry(branch.into()).or_default().push(moved);
     }
 
     /// A commit and everything behind it.
@@ -175,11 +205,12 @@ impl Model {
     pub fn bases_of(&self, merged: &[CommitId], other: CommitId) -> Vec<CommitId> {
         let behind: BTreeSet<_> = merged.iter().flat_map(|id| self.ancestors(*id)).collect();
         let common: Vec<_> = behind.intersection(&self.ancestors(other)).copied().collect();
-        let mut best: Vec<_> = common
-            .iter()
-            .copied()
-            .filter(|id| !common.iter().any(|o| o != id && self.ancestors(*o).contains(id)))
-            .collect();
+        // What is behind one of them is not among the best.
+        let mut worse = BTreeSet::new();
+        for id in &common {
+            worse.extend(self.ancestors(*id).into_iter().filter(|below| below != id));
+        }
+        let mut best: Vec<_> = common.into_iter().filter(|id| !worse.contains(id)).collect();
         best.sort_by_key(|id| (self.generation(*id), *id));
         best
     }
