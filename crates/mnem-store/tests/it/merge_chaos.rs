@@ -309,6 +309,38 @@ fn agreed(
     }
 }
 
+/// Of three bases, the second and third share more than the first and third: what the third is
+/// merged into is the merge of the first two, not the first.
+#[test]
+fn a_third_base_is_merged_into_the_first_two() {
+    let shelf = Shelf::new();
+    let mut model = empty();
+    let mut add = |name: &str, parents: &[CommitId], x: u8| {
+        let memory = Memory::from([("x".into(), (x, 0))]);
+        let commit = shelf.commit(parents, &memory, name.into());
+        model.add(commit, parents.to_vec(), memory);
+        commit
+    };
+    let root = add("root", &[], 0);
+    let shared = add("shared", &[root], 1);
+    let first = add("first", &[root], 0);
+    let second = add("second", &[shared], 1);
+    let third = add("third", &[shared], 2);
+    let one = add("one", &[first, second], 2);
+    let one = add("ones", &[one, third], 2);
+    let other = add("other", &[third, first], 2);
+    let other = add("others", &[other, second], 2);
+    let bases = merge_bases(&shelf.0, one, other).unwrap();
+    assert_eq!((bases.len(), bases[0]), (3, first));
+    let known = KnownBases::default();
+    let found = VirtualBase::new(&shelf.0, &known, &never, bases).of(&id("x")).unwrap();
+    assert!(
+        matches!(found, state::Agreed::On(value) if value == Some(version((2, 0)))),
+        "{found:?}"
+    );
+    agreed(&shelf, &model, &known, [one, other], 4, &mut Tally::default());
+}
+
 fn empty() -> Model {
     Model {
         commits: BTreeMap::new(),
