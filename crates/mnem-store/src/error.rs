@@ -104,7 +104,7 @@ hints! {
     CommitStaged => "`mnem commit -m MESSAGE` keeps the staged changes; `mnem status` lists them",
     SwitchFirst => "`mnem checkout BRANCH` switches to another branch first",
     Resolve => "`mnem merge BRANCH --resolve ID=ours` (theirs, base, delete), or `--strategy ours`",
-    ConflictsOnly => "`mnem merge BRANCH` without resolutions lists the conflicts",
+    ConflictsOnly => "without resolutions the conflicts are listed: `mnem merge BRANCH`, `mnem revert COMMIT`",
     AllowUnrelated => "`mnem merge BRANCH --allow-unrelated` merges it over the empty memory",
     Verify => "`mnem verify` lists what is damaged",
     Retry => "read the branch again and retry: `mnem log -n 1`",

@@ -6,7 +6,9 @@ use crate::context::Context;
 use crate::error::Failure;
 use crate::report::reflog::Reflog;
 
-/// List the moves of a branch, newest first: where it pointed, what moved it, who and when
+/// List the moves of a branch, newest first
+///
+/// Each with where it points since, when, the verb that moved it and who did.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The branch, also a deleted one [default: this branch]

@@ -54,16 +54,11 @@ impl Report for Reflog {
             page.note("no moves yet");
         }
         for moved in &self.moves {
-            place(page, moved.new);
+            match moved.new {
+                Some(commit) => page.shade(Shade::Id, commit.short()),
+                None => page.say("nowhere     "),
+            };
             page.line(format!("  {}  {} by {}", utc(moved.time), moved.operation, moved.author));
         }
     }
-}
-
-/// The short id of where a branch points, or that it points nowhere.
-pub(super) fn place(page: &mut Page, commit: Option<CommitId>) {
-    match commit {
-        Some(commit) => page.shade(Shade::Id, commit.short()),
-        None => page.say(format!("{:12}", "nowhere")),
-    };
 }

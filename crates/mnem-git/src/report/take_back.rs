@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::Report;
 use super::merge::{Conflict, block, quoted};
-use super::reflog::{Move, place};
+use super::reflog::Move;
 use super::shapes::{committed, counted, text, text_or_null};
 use crate::error::Failure;
-use crate::output::Page;
+use crate::output::{Page, Shade};
 
 /// How something was taken back.
 #[derive(Clone, Debug, Serialize)]
@@ -119,9 +119,11 @@ impl Report for Undo {
     fn human(&self, page: &mut Page) {
         if self.taken.status == "moved-back" {
             let Move { operation, author, .. } = &self.undone;
-            page.say(format!("Took back {operation} by {author}: {} is at ", self.branch));
-            place(page, self.tip);
-            page.end();
+            page.say(format!("Took back {operation} by {author}: {} ", self.branch));
+            match self.tip {
+                Some(tip) => page.say("is at ").shade(Shade::Id, tip.short()).end(),
+                None => page.line("has no commit"),
+            };
         }
         self.taken.human(page);
     }

@@ -34,6 +34,7 @@ impl Store {
         limit: Option<usize>,
     ) -> Result<Vec<Record>, Error> {
         let engine = self.engine()?;
+        let named = branch.is_some();
         let branch = match (branch, self.head_of(&engine)?) {
             (Some(branch), _) => branch.clone(),
             (None, Head::Attached(branch)) => branch,
@@ -47,7 +48,7 @@ impl Store {
         };
         let view = engine.objects.view()?;
         let records = view.records(Some(&branch), None, limit.unwrap_or(usize::MAX))?;
-        if records.is_empty() && limit != Some(0) && engine.tip(&branch)?.is_none() {
+        if named && records.is_empty() && limit != Some(0) && engine.tip(&branch)?.is_none() {
             return Err(
                 Error::invalid(format!("no branch named {branch:?}")).hint(Hint::ListBranches)
             );

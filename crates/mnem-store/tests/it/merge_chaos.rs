@@ -3,6 +3,8 @@
 //! 600 cases over states and graphs alone and 24 through whole stores; `MNEM_CHAOS_CASES` and
 //! `MNEM_CHAOS_STORE_CASES` ask for more (`make sweep`), `MNEM_CHAOS_SEED` for one case alone,
 //! and `MNEM_CHAOS_REPORT` names the page to write (`make chaos-report`).
+//!
+//! Long: one generator and one tally serve the cases of states, of graphs and of whole stores.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

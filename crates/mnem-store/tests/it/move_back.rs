@@ -181,6 +181,7 @@ fn a_revert_needs_a_branch_with_a_commit_and_no_drafts() {
     assert!(store.revert("nowhere", &by("t")).is_err());
 
     let unborn = in_memory();
+    assert_eq!(unborn.reflog(None, None).unwrap(), []);
     refused(unborn.undo(None, &by("t")), "nothing to undo on main, which has no commit yet");
 }
 
