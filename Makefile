@@ -12,7 +12,7 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters demo bench sweep fmt lint wheel need clean
+.PHONY: test test-core test-python test-adapters demo bench sweep chaos-report fmt lint wheel need clean
 
 test: test-core test-python test-adapters
 
@@ -55,7 +55,12 @@ bench: need
 
 # The property tests at many more cases; hours, not minutes.
 sweep: need
-	PROPTEST_CASES=20000 cargo test --workspace --release --locked -- --include-ignored
+	PROPTEST_CASES=20000 MNEM_CHAOS_CASES=50000 MNEM_CHAOS_STORE_CASES=250 cargo test --workspace --release --locked -- --include-ignored
+
+# The page about merges of random histories, from a run at the counts of the sweep.
+chaos-report: need
+	MNEM_CHAOS_CASES=50000 MNEM_CHAOS_STORE_CASES=250 MNEM_CHAOS_REPORT=$(CURDIR)/docs/merge-chaos.md \
+		cargo test --package mnem-store --release --locked --test it -- merge_chaos::report
 
 fmt: need .venv/test/ready
 	cargo fmt --all

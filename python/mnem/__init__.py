@@ -40,8 +40,10 @@ from .types import (
     Flip,
     MemoryNode,
     MergeResult,
+    Move,
     NodeChange,
     Provenance,
+    UndoResult,
     Verified,
 )
 
@@ -65,6 +67,7 @@ __all__ = [
     "MemoryNode",
     "MergeResult",
     "MnemError",
+    "Move",
     "NoStoreError",
     "NodeChange",
     "NotFoundError",
@@ -73,6 +76,7 @@ __all__ = [
     "Store",
     "StoreExistsError",
     "StoreIoError",
+    "UndoResult",
     "Verified",
     "__version__",
     "agents",

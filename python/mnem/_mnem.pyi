@@ -12,7 +12,9 @@ from .types import (
     Flip,
     MemoryNode,
     MergeResult,
+    Move,
     NodeChange,
+    UndoResult,
     Verified,
 )
 
@@ -107,7 +109,35 @@ class Store:
         message: str | None,
         author: str | None,
         time_ms: int | None,
+        allow_unrelated: bool,
     ) -> MergeResult: ...
+    def revert(
+        self,
+        commit: str,
+        resolutions: Mapping[str, str | MemoryNode] | None,
+        strategy: str | None,
+        message: str | None,
+        author: str | None,
+        time_ms: int | None,
+    ) -> MergeResult: ...
+    def undo(
+        self,
+        by: str | None,
+        resolutions: Mapping[str, str | MemoryNode] | None,
+        strategy: str | None,
+        message: str | None,
+        author: str | None,
+        time_ms: int | None,
+    ) -> UndoResult: ...
+    def restore(
+        self,
+        id: str,
+        revision: str,
+        message: str | None,
+        author: str | None,
+        time_ms: int | None,
+    ) -> str: ...
+    def reflog(self, branch: str | None, limit: int | None) -> list[Move]: ...
     def log(self, first_parent: bool, limit: int | None) -> list[Commit]: ...
     def diff(self, frm: str | None, to: str | None) -> list[NodeChange]: ...
     def changed_by(self, revision: str) -> dict[str, str]: ...

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._mnem import Snapshot
-    from .types import Blame, Commit, Flip, MergeResult, NodeChange, Verified
+    from .types import Blame, Commit, Flip, MergeResult, Move, NodeChange, UndoResult, Verified
 
 __all__ = ["LocalRows", "Store"]
 
@@ -371,12 +371,14 @@ class Store:
         message: str | None = None,
         author: str | None = None,
         time_ms: int | None = None,
+        allow_unrelated: bool = False,
     ) -> MergeResult:
         """Merge a revision into this handle's branch, node by node.
 
         What both sides changed apart is a conflict; with conflicts nothing is written.
         ``resolutions`` answers each by node id with ``"ours"``, ``"theirs"``, ``"base"``,
         ``"delete"`` or a node; ``strategy``, ``"ours"`` or ``"theirs"``, answers the rest.
+        ``allow_unrelated`` merges also a line that shares no commit, over the empty memory.
         InvalidRefError over staged changes, for a resolution of what is no conflict, and for a
         resolving node with another id.
 
@@ -390,7 +392,96 @@ class Store:
         >>> store.merge("other", resolutions={"plan": "theirs"}).status
         'merged'
         """
-        return self._handle.merge(theirs, resolutions, strategy, message, author, time_ms)
+        return self._handle.merge(
+            theirs, resolutions, strategy, message, author, time_ms, allow_unrelated
+        )
+
+    # ---- a way back ----
+
+    def revert(
+        self,
+        commit: str,
+        *,
+        resolutions: dict[str, str | MemoryNode] | None = None,
+        strategy: str | None = None,
+        message: str | None = None,
+        author: str | None = None,
+        time_ms: int | None = None,
+    ) -> MergeResult:
+        """Take back what one commit changed, with a new commit on this handle's branch.
+
+        Of a merge, what it changed against its first parent; of a root, all it added. What was
+        changed again since is a conflict, answered as in :meth:`merge`: ours is what the branch
+        says, theirs what was before the commit, base what the commit left. InvalidRefError over
+        staged changes, on a detached HEAD and on a branch without a commit.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> wrong = mnem.agents.remember(store, "plan", "enterprise")
+        >>> _ = mnem.agents.remember(store, "seats", 3)
+        >>> store.revert(wrong).status
+        'reverted'
+        >>> store.get("plan").content
+        'basic'
+        """
+        return self._handle.revert(commit, resolutions, strategy, message, author, time_ms)
+
+    def restore(
+        self,
+        id: str,
+        at: str,
+        *,
+        message: str | None = None,
+        author: str | None = None,
+        time_ms: int | None = None,
+    ) -> str:
+        """Bring one node back as it was at a revision; returns the commit that says it.
+
+        That is the current one when nothing changes. NotFoundError when the node was not there.
+
+        >>> store = mnem.open(":memory:")
+        >>> first = mnem.agents.remember(store, "plan", "basic")
+        >>> _ = mnem.agents.forget(store, "plan")
+        >>> _ = store.restore("plan", first)
+        >>> store.get("plan").content
+        'basic'
+        """
+        return self._handle.restore(id, at, message, author, time_ms)
+
+    def undo(
+        self,
+        *,
+        by: str | None = None,
+        resolutions: dict[str, str | MemoryNode] | None = None,
+        strategy: str | None = None,
+        message: str | None = None,
+        author: str | None = None,
+        time_ms: int | None = None,
+    ) -> UndoResult:
+        """Take back the last move of this handle's branch; an undo is a move too.
+
+        The branch is moved back when its tip is still what that move left. Otherwise, and always
+        for the last move ``by`` one author, what it changed is taken back by a new commit as
+        :meth:`revert` does. ``author`` is who undoes. InvalidRefError when there is nothing to
+        undo, over staged changes and on a detached HEAD.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> _ = mnem.agents.remember(store, "plan", "enterprise")
+        >>> store.undo().status, store.get("plan").content
+        ('moved-back', 'basic')
+        >>> store.undo().status, store.get("plan").content
+        ('moved-back', 'enterprise')
+        """
+        return self._handle.undo(by, resolutions, strategy, message, author, time_ms)
+
+    def reflog(self, branch: str | None = None, *, limit: int | None = None) -> list[Move]:
+        """The moves of a branch, newest first; of this handle's branch unless one is named.
+
+        A deleted branch keeps its moves. InvalidRefError for one that never was, and on a
+        detached HEAD.
+        """
+        return self._handle.reflog(branch, limit)
 
     # ---- history ----
 

@@ -17,8 +17,10 @@ __all__ = [
     "Flip",
     "MemoryNode",
     "MergeResult",
+    "Move",
     "NodeChange",
     "Provenance",
+    "UndoResult",
     "Verified",
 ]
 
@@ -179,7 +181,7 @@ class Conflict:
 
     ``kind`` says what each side did, ours first: ``"edit/edit"``, ``"delete/edit"``,
     ``"edit/delete"`` or ``"add/add"``. A side that removed the node is ``None``, and so is a
-    base that had none.
+    base that had none, or the base of sides that last agreed in several places which disagree.
     """
 
     id: str
@@ -201,10 +203,11 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """What a merge came to.
+    """What a merge or a revert came to.
 
-    ``status`` is ``"up-to-date"``, ``"fast-forwarded"``, ``"merged"`` or ``"conflicts"``. With
-    conflicts nothing was written; ``commit`` is where the branch moved to, if it moved.
+    ``status`` is ``"up-to-date"``, ``"fast-forwarded"``, ``"merged"`` or ``"conflicts"``; of a
+    revert ``"reverted"``, ``"unchanged"`` or ``"conflicts"``. With conflicts nothing was
+    written; ``commit`` is where the branch moved to, if it moved.
     """
 
     status: str
@@ -222,6 +225,60 @@ class MergeResult:
             "status": self.status,
             "commit": self.commit,
             "conflicts": [conflict.to_dict() for conflict in self.conflicts],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move of a branch, as the reflog keeps it.
+
+    ``old`` and ``new`` are the commits before and after, ``None`` where there was no branch;
+    ``operation`` is the verb, ``time`` the store's own.
+    """
+
+    old: str | None
+    new: str | None
+    operation: str
+    author: str
+    time: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields."""
+        return {
+            "old": self.old,
+            "new": self.new,
+            "operation": self.operation,
+            "author": self.author,
+            "time": self.time,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class UndoResult:
+    """What an undo came to.
+
+    ``status`` is ``"moved-back"``, ``"reverted"`` or ``"conflicts"``. With conflicts nothing was
+    written; else ``commit`` is where the branch is now, ``None`` when it points nowhere.
+    ``undone`` is the move that was meant.
+    """
+
+    status: str
+    commit: str | None
+    conflicts: tuple[Conflict, ...]
+    undone: Move
+
+    @property
+    def ok(self) -> bool:
+        """Whether there was no conflict."""
+        return not self.conflicts
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ``conflicts`` as a list of dicts."""
+        return {
+            "status": self.status,
+            "commit": self.commit,
+            "conflicts": [conflict.to_dict() for conflict in self.conflicts],
+            "undone": self.undone.to_dict(),
         }
 
 

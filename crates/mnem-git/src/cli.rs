@@ -44,6 +44,10 @@ pub enum Command {
     Branch(commands::branch::Args),
     Checkout(commands::checkout::Args),
     Merge(commands::merge::Args),
+    Revert(commands::revert::Args),
+    Restore(commands::restore::Args),
+    Undo(commands::undo::Args),
+    Reflog(commands::reflog::Args),
     Verify(commands::verify::Args),
     ImportChat(commands::import_chat::Args),
 }

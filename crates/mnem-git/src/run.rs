@@ -47,6 +47,10 @@ fn dispatch(output: Output, cli: Cli) -> u8 {
         Some(Command::Branch(args)) => show(output, commands::branch::run(&context, args)),
         Some(Command::Checkout(args)) => show(output, commands::checkout::run(&context, args)),
         Some(Command::Merge(args)) => show(output, commands::merge::run(&context, args)),
+        Some(Command::Revert(args)) => show(output, commands::revert::run(&context, args)),
+        Some(Command::Restore(args)) => show(output, commands::restore::run(&context, args)),
+        Some(Command::Undo(args)) => show(output, commands::undo::run(&context, args)),
+        Some(Command::Reflog(args)) => show(output, commands::reflog::run(&context, &args)),
         Some(Command::Verify(args)) => show(output, commands::verify::run(&context, &args)),
         Some(Command::ImportChat(args)) => show(output, commands::import_chat::run(&context, args)),
     }

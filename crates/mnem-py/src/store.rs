@@ -162,6 +162,24 @@ pub fn in_memory(
     })
 }
 
+/// The options of a merge, or of what is taken back.
+fn answers(
+    resolutions: Option<&Bound<'_, PyAny>>,
+    strategy: Option<Text>,
+    message: Option<Text>,
+    author: Option<Text>,
+    time_ms: Option<i64>,
+) -> Result<MergeOptions, Failure> {
+    Ok(MergeOptions {
+        resolutions: types::resolutions_from_python(resolutions)?,
+        strategy: types::strategy(strategy.as_deref())?,
+        message: message.map(Text::into_string),
+        author: system::author(author.as_deref()),
+        time: time_ms,
+        ..MergeOptions::default()
+    })
+}
+
 #[pymethods]
 impl PyStore {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
@@ -423,17 +441,84 @@ impl PyStore {
         message: Option<Text>,
         author: Option<Text>,
         time_ms: Option<i64>,
+        allow_unrelated: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let options = MergeOptions {
-                resolutions: types::resolutions_from_python(resolutions)?,
-                strategy: types::strategy(strategy.as_deref())?,
-                message: message.map(Text::into_string),
-                author: system::author(author.as_deref()),
-                time: time_ms,
-            };
+            let answers = answers(resolutions, strategy, message, author, time_ms)?;
+            let options = MergeOptions { allow_unrelated, ..answers };
             let outcome = py.detach(|| self.0.merge(&theirs, &options))?;
             Ok(types::merge_to_python(py, &outcome)?)
+        })
+    }
+
+    // ---- a way back ----
+
+    #[allow(clippy::too_many_arguments)] // the keywords of the SDK
+    fn revert<'py>(
+        &self,
+        py: Python<'py>,
+        commit: Text,
+        resolutions: Option<&Bound<'py, PyAny>>,
+        strategy: Option<Text>,
+        message: Option<Text>,
+        author: Option<Text>,
+        time_ms: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let options = answers(resolutions, strategy, message, author, time_ms)?;
+            let outcome = py.detach(|| self.0.revert(&commit, &options))?;
+            Ok(types::revert_to_python(py, &outcome)?)
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)] // the keywords of the SDK
+    fn undo<'py>(
+        &self,
+        py: Python<'py>,
+        by: Option<Text>,
+        resolutions: Option<&Bound<'py, PyAny>>,
+        strategy: Option<Text>,
+        message: Option<Text>,
+        author: Option<Text>,
+        time_ms: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let options = answers(resolutions, strategy, message, author, time_ms)?;
+            let done = py.detach(|| self.0.undo(by.as_deref(), &options))?;
+            Ok(types::undone_to_python(py, &done)?)
+        })
+    }
+
+    fn restore(
+        &self,
+        py: Python<'_>,
+        id: Text,
+        revision: Text,
+        message: Option<Text>,
+        author: Option<Text>,
+        time_ms: Option<i64>,
+    ) -> PyResult<String> {
+        guarded(|| {
+            let id = NodeId::from_stored(id.into_string());
+            let message = message
+                .map_or_else(|| format!("restore {id} from {}", &*revision), Text::into_string);
+            let meta =
+                Meta { time: time_ms, ..Meta::new(message, system::author(author.as_deref())) };
+            let done = py.detach(|| self.0.restore(&id, &revision, &meta))?;
+            Ok(done.commit.to_string())
+        })
+    }
+
+    fn reflog<'py>(
+        &self,
+        py: Python<'py>,
+        branch: Option<Text>,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        guarded(|| {
+            let branch = branch.map(|name| BranchName::from_stored(name.into_string()));
+            let moves = py.detach(|| self.0.reflog(branch.as_ref(), limit))?;
+            Ok(types::moves_to_python(py, &moves)?)
         })
     }
 

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mnem_store::backend::Record;
 use mnem_store::object::Lineage;
 use mnem_store::ops::{
-    Blame, Changes, Conflict, Flip, MergeOutcome, NodeChange, Resolution, Strategy, Verified,
+    Blame, Changes, Conflict, Flip, MergeOutcome, NodeChange, Resolution, RevertOutcome, Strategy,
+    UndoOutcome, Undone, Verified,
 };
 use mnem_store::portable::chat::ChatReport;
 use mnem_store::store::snapshot::Memory;
@@ -155,6 +157,59 @@ pub fn merge_to_python<'py>(py: Python<'py>, outcome: &MergeOutcome) -> Made<'py
         MergeOutcome::Merged(commit) => ("merged", Some(commit), [].as_slice()),
         MergeOutcome::Conflicts(conflicts) => ("conflicts", None, conflicts.as_slice()),
     };
+    let conflicts = conflicts_to_python(py, conflicts)?;
+    class(py, "MergeResult")?.call1((status, commit.map(CommitId::to_string), conflicts))
+}
+
+/// A `MergeResult` of a revert.
+pub fn revert_to_python<'py>(py: Python<'py>, outcome: &RevertOutcome) -> Made<'py> {
+    let (status, commit, conflicts) = match outcome {
+        RevertOutcome::Unchanged => ("unchanged", None, [].as_slice()),
+        RevertOutcome::Reverted(commit) => ("reverted", Some(commit), [].as_slice()),
+        RevertOutcome::Conflicts(conflicts) => ("conflicts", None, conflicts.as_slice()),
+    };
+    let conflicts = conflicts_to_python(py, conflicts)?;
+    class(py, "MergeResult")?.call1((status, commit.map(CommitId::to_string), conflicts))
+}
+
+/// An `UndoResult`.
+pub fn undone_to_python<'py>(py: Python<'py>, done: &Undone) -> Made<'py> {
+    let (status, commit, conflicts) = match &done.outcome {
+        UndoOutcome::MovedBack(to) => ("moved-back", to.as_ref(), [].as_slice()),
+        UndoOutcome::Reverted(commit) => ("reverted", Some(commit), [].as_slice()),
+        UndoOutcome::Conflicts(conflicts) => ("conflicts", None, conflicts.as_slice()),
+    };
+    let conflicts = conflicts_to_python(py, conflicts)?;
+    let undone = move_to_python(py, &done.undone)?;
+    let commit = commit.map(CommitId::to_string);
+    class(py, "UndoResult")?.call1((status, commit, conflicts, undone))
+}
+
+/// A `Move`.
+fn move_to_python<'py>(py: Python<'py>, record: &Record) -> Made<'py> {
+    class(py, "Move")?.call1((
+        record.old.as_ref().map(CommitId::to_string),
+        record.new.as_ref().map(CommitId::to_string),
+        record.operation.as_str(),
+        &record.author,
+        record.time,
+    ))
+}
+
+/// A list of `Move`.
+pub fn moves_to_python<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for record in records {
+        list.append(move_to_python(py, record)?)?;
+    }
+    Ok(list)
+}
+
+/// A tuple of `Conflict`.
+fn conflicts_to_python<'py>(
+    py: Python<'py>,
+    conflicts: &[Conflict],
+) -> PyResult<Bound<'py, PyTuple>> {
     let (nodes, conflict_class) = (Nodes::new(py)?, class(py, "Conflict")?);
     let conflict = |conflict: &Conflict| {
         conflict_class.call1((
@@ -166,11 +221,7 @@ pub fn merge_to_python<'py>(py: Python<'py>, outcome: &MergeOutcome) -> Made<'py
         ))
     };
     let conflicts = conflicts.iter().map(conflict).collect::<PyResult<Vec<_>>>()?;
-    class(py, "MergeResult")?.call1((
-        status,
-        commit.map(CommitId::to_string),
-        PyTuple::new(py, conflicts)?,
-    ))
+    PyTuple::new(py, conflicts)
 }
 
 /// A `Verified`.

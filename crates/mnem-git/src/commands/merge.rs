@@ -17,17 +17,44 @@ use crate::report::merge::Merge;
 pub struct Args {
     /// The branch or commit to merge
     theirs: String,
+    #[command(flatten)]
+    answers: Answers,
+    /// Merge also a line that shares no commit with this branch
+    #[arg(long)]
+    allow_unrelated: bool,
+    /// The merge commit's message [default: "merge THEIRS into BRANCH"]
+    #[arg(short, long)]
+    message: Option<String>,
+    #[command(flatten)]
+    author: Author,
+}
+
+/// Answers to conflicts.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Answers {
     /// Answer one conflict: ID=ours, ID=theirs, ID=base or ID=delete (repeatable)
     #[arg(long, value_name = "ID=SIDE", value_parser = resolution)]
     resolve: Vec<(NodeId, Resolution)>,
     /// Answer every other conflict
     #[arg(long, value_name = "SIDE")]
     strategy: Option<Side>,
-    /// The merge commit's message [default: "merge THEIRS into BRANCH"]
-    #[arg(short, long)]
-    message: Option<String>,
-    #[command(flatten)]
-    author: Author,
+}
+
+impl Answers {
+    /// The options of a merge, or of what is taken back, with these answers.
+    pub fn options(self, author: String, time: Option<i64>) -> Result<MergeOptions, Failure> {
+        let mut resolutions = BTreeMap::new();
+        for (id, resolution) in self.resolve {
+            if resolutions.insert(id.clone(), resolution).is_some() {
+                return Err(Failure::usage(format!("--resolve answers {id:?} twice")));
+            }
+        }
+        let strategy = self.strategy.map(|side| match side {
+            Side::Ours => Strategy::Ours,
+            Side::Theirs => Strategy::Theirs,
+        });
+        Ok(MergeOptions { resolutions, strategy, author, time, ..MergeOptions::default() })
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -53,21 +80,10 @@ fn resolution(text: &str) -> Result<(NodeId, Resolution), String> {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<Merge, Failure> {
-    let mut resolutions = BTreeMap::new();
-    for (id, resolution) in args.resolve {
-        if resolutions.insert(id.clone(), resolution).is_some() {
-            return Err(Failure::usage(format!("--resolve answers {id:?} twice")));
-        }
-    }
     let options = MergeOptions {
-        resolutions,
-        strategy: args.strategy.map(|side| match side {
-            Side::Ours => Strategy::Ours,
-            Side::Theirs => Strategy::Theirs,
-        }),
+        allow_unrelated: args.allow_unrelated,
         message: args.message,
-        author: args.author.name(),
-        time: context.time,
+        ..args.answers.options(args.author.name(), context.time)?
     };
     let store = context.open()?;
     let outcome = store.merge(&args.theirs, &options)?;

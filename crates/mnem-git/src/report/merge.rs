@@ -34,7 +34,8 @@ pub struct Conflict {
     pub id: String,
     /// `edit/edit`, `delete/edit`, `edit/delete` or `add/add`.
     pub kind: &'static str,
-    /// Where they last agreed; null when the node was not there.
+    /// Where they last agreed; null when the node was not there, or when they last agreed in
+    /// several places and those disagree.
     pub base: Option<Node>,
     /// This branch; null when it removed the node.
     pub ours: Option<Node>,
@@ -88,7 +89,7 @@ impl Report for Merge {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -97,7 +98,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn block(page: &mut Page, conflict: &Conflict) {
+pub(super) fn block(page: &mut Page, conflict: &Conflict) {
     page.line(format!("  {} ({})", conflict.id, conflict.kind));
     for (label, node) in
         [("base:   ", &conflict.base), ("ours:   ", &conflict.ours), ("theirs: ", &conflict.theirs)]

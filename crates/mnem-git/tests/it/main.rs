@@ -10,5 +10,6 @@ mod output;
 mod refused;
 mod staging;
 mod stores;
+mod taken_back;
 mod terminal;
 mod transcripts;

@@ -40,6 +40,12 @@ impl Operation {
     pub const MERGE: Self = Self::named("merge");
     /// A merge that only moved the branch forward.
     pub const FAST_FORWARD: Self = Self::named("fast-forward");
+    /// A commit taken back by a new one.
+    pub const REVERT: Self = Self::named("revert");
+    /// A node as it was before.
+    pub const RESTORE: Self = Self::named("restore");
+    /// The last move taken back, or one by a new commit.
+    pub const UNDO: Self = Self::named("undo");
     /// A new branch.
     pub const BRANCH: Self = Self::named("branch");
     /// A deleted branch.

@@ -21,10 +21,20 @@ pub fn merge_bases(
     ours: CommitId,
     theirs: CommitId,
 ) -> Result<Vec<CommitId>, Error> {
+    merge_bases_of(objects, &[ours], theirs)
+}
+
+/// The same, where ours is what a merge of these commits would be.
+pub fn merge_bases_of(
+    objects: &Objects,
+    ours: &[CommitId],
+    theirs: CommitId,
+) -> Result<Vec<CommitId>, Error> {
     let mut marks: BTreeMap<CommitId, u8> = BTreeMap::new();
     let mut queue: BinaryHeap<(u64, Reverse<CommitId>)> = BinaryHeap::new();
     let mut bases = Vec::new();
-    for (id, mark) in [(ours, OURS), (theirs, THEIRS)] {
+    let ours = ours.iter().map(|id| (*id, OURS));
+    for (id, mark) in ours.chain([(theirs, THEIRS)]) {
         let before = marks.entry(id).or_insert(0);
         if *before == 0 {
             queue.push((position(objects, id)?.generation, Reverse(id)));

@@ -2,8 +2,10 @@
 
 pub mod ancestors;
 pub mod merge_base;
+pub mod virtual_base;
 pub mod walk;
 
 pub use ancestors::is_ancestor;
-pub use merge_base::merge_bases;
+pub use merge_base::{merge_bases, merge_bases_of};
+pub use virtual_base::{Bases, KnownBases, VirtualBase};
 pub use walk::{FirstParents, Walk};

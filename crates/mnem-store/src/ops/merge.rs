@@ -5,16 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::backend::{Batch, Expected, Operation};
-use crate::codec::Encoded;
-use crate::error::{Error, ErrorKind, Hint};
+use super::settle::{Settled, Settling};
+use crate::backend::{Batch, Operation};
+use crate::error::{Error, Hint};
 use crate::graph::{is_ancestor, merge_bases};
-use crate::id::{BranchName, CommitId, NodeId, NodeVersionId, StateId};
+use crate::id::{CommitId, NodeId, NodeVersionId};
 use crate::object::MemoryNode;
-use crate::state::{self, EntryEdits, Merged};
 use crate::store::Store;
-use crate::store::engine::Engine;
-use crate::store::writer::Signed;
 
 /// A node that both sides changed, apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +20,14 @@ pub struct Conflict {
     pub id: NodeId,
     /// What each side did.
     pub kind: ConflictKind,
-    /// Where they last agreed; none when the node was not there.
+    /// Where they last agreed; none when the node was not there, or when they last agreed in
+    /// several places and those disagree.
     pub base: Option<Arc<MemoryNode>>,
     /// This branch; none when it removed the node.
     pub ours: Option<Arc<MemoryNode>>,
     /// The other line; none when it removed the node.
     pub theirs: Option<Arc<MemoryNode>>,
-    versions: [Option<NodeVersionId>; 3],
+    pub(crate) versions: [Option<NodeVersionId>; 3],
 }
 
 /// What each side did, ours first.
@@ -109,13 +107,15 @@ impl Resolver for StructuralOnly {
     }
 }
 
-/// How to merge.
+/// How to merge, or to take something back: answers mean the same in both.
 #[derive(Clone, Debug, Default)]
 pub struct MergeOptions {
     /// Answers by node id. An id that is no conflict is refused.
     pub resolutions: BTreeMap<NodeId, Resolution>,
     /// The answer to the rest.
     pub strategy: Option<Strategy>,
+    /// Merge also a line that shares no commit with this branch, over the empty memory.
+    pub allow_unrelated: bool,
     /// The message; `merge THEIRS into BRANCH` when unset.
     pub message: Option<String>,
     /// Who merges.
@@ -180,267 +180,73 @@ impl Store {
         let engine = self.engine()?;
         let their_commit = self.resolve(theirs)?;
         let branch = self.branch_to_write(&engine, "merge")?;
-        let mut merging = Merging {
-            store: self,
-            engine: &engine,
-            branch: &branch,
-            theirs,
-            resolver,
-            options,
-            seen: None,
-        };
-        loop {
-            self.refuse_staged(&engine, "merge", Hint::CommitStaged)?;
-            let (_, tip) = self.starting_point(&engine, &branch)?;
-            // Everything but the publish is done without the writer's turn: a resolver may take
-            // long. A branch that moved meanwhile is merged anew.
-            let planned = merging.plan(tip, their_commit)?;
-            let (batch, outcome) = match planned {
-                Planned::Write(batch, outcome) => (batch, outcome),
-                Planned::Nothing(outcome) => return Ok(outcome),
-            };
-            let published = engine.writer.run(|| {
-                self.refuse_staged(&engine, "merge", Hint::CommitStaged)?;
-                engine.publish(&batch)
-            });
-            match published {
-                Ok(()) => return Ok(outcome),
-                Err(error)
-                    if error.kind() == ErrorKind::Conflict && engine.tip(&branch)? != tip => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let mut settling = Settling::new(self, &engine, &branch, resolver, options);
+        settling.on_tip("merge", |settling, _, tip| settling.merge(tip, theirs, their_commit))
     }
 }
 
-struct Merging<'m> {
-    store: &'m Store,
-    engine: &'m Arc<Engine>,
-    branch: &'m BranchName,
-    theirs: &'m str,
-    resolver: &'m dyn Resolver,
-    options: &'m MergeOptions,
-    /// What the conflicts were that the caller's resolutions answer, once the first attempt
-    /// has looked.
-    seen: Option<BTreeMap<NodeId, [Option<NodeVersionId>; 3]>>,
-}
-
-enum Planned {
-    Write(Batch, MergeOutcome),
-    Nothing(MergeOutcome),
-}
-
-impl Merging<'_> {
-    fn plan(&mut self, tip: Option<CommitId>, theirs: CommitId) -> Result<Planned, Error> {
+impl Settling<'_> {
+    fn merge(
+        &mut self,
+        tip: Option<CommitId>,
+        name: &str,
+        theirs: CommitId,
+    ) -> Result<(Batch, MergeOutcome), Error> {
         let objects = &self.engine.objects;
         let planned = match tip {
             None => self.fast_forward(None, theirs),
             Some(ours) if is_ancestor(objects, theirs, ours)? => {
-                Planned::Nothing(MergeOutcome::UpToDate)
+                (Batch::default(), MergeOutcome::UpToDate)
             }
             Some(ours) if is_ancestor(objects, ours, theirs)? => {
                 self.fast_forward(Some(ours), theirs)
             }
-            Some(ours) => return self.join(ours, theirs),
+            Some(ours) => return self.join(ours, name, theirs),
         };
         // No conflict: at first every resolution is a stray one; on a retry none is needed.
         self.is_answered(&[])?;
         Ok(planned)
     }
 
-    fn fast_forward(&self, tip: Option<CommitId>, theirs: CommitId) -> Planned {
-        let mut batch = Batch::default();
-        let record = self.engine.moved(
-            self.branch,
-            tip,
-            Some(theirs),
-            Operation::FAST_FORWARD,
-            &self.options.author,
-        );
-        batch.record(record);
-        batch.reference(self.branch.clone(), Expected::of(tip), Some(theirs));
-        Planned::Write(batch, MergeOutcome::FastForwarded(theirs))
+    fn fast_forward(&self, tip: Option<CommitId>, theirs: CommitId) -> (Batch, MergeOutcome) {
+        let batch = self.move_branch(tip, Some(theirs), Operation::FAST_FORWARD);
+        (batch, MergeOutcome::FastForwarded(theirs))
     }
 
-    fn join(&mut self, ours: CommitId, theirs: CommitId) -> Result<Planned, Error> {
-        let objects = &self.engine.objects;
-        let base = match merge_bases(objects, ours, theirs)?.as_slice() {
-            [base] => *base,
+    fn join(
+        &mut self,
+        ours: CommitId,
+        name: &str,
+        theirs: CommitId,
+    ) -> Result<(Batch, MergeOutcome), Error> {
+        let state = |commit| self.engine.objects.commit(commit).map(|commit| commit.state);
+        let bases = merge_bases(&self.engine.objects, ours, theirs)?;
+        let joined = match bases.as_slice() {
+            [base] => self.join_over(Some(state(*base)?), state(ours)?, Some(state(theirs)?))?,
+            [] if self.options.allow_unrelated => {
+                self.join_over(None, state(ours)?, Some(state(theirs)?))?
+            }
             [] => {
                 return Err(Error::invalid(format!(
-                    "cannot merge {}: it shares no commit with {}",
-                    self.theirs, self.branch
+                    "cannot merge {name}: it shares no commit with {}",
+                    self.branch
                 ))
-                .hint(Hint::ListLog));
+                .hint(Hint::AllowUnrelated));
             }
-            bases => {
-                let names: Vec<_> = bases.iter().map(CommitId::short).collect();
-                return Err(Error::invalid(format!(
-                    "cannot merge {}: it and {} last agreed in several places ({})",
-                    self.theirs,
-                    self.branch,
-                    names.join(", ")
-                ))
-                .hint(Hint::MergeOneSideFirst));
-            }
+            _ => self.join_over_several(bases, state(ours)?, state(theirs)?)?,
         };
-        let state = |commit| objects.commit(commit).map(|commit| commit.state);
-        let (mut edits, conflicts) = self.entries(state(base)?, state(ours)?, state(theirs)?)?;
-
         let mut batch = Batch::default();
-        let unresolved = self.settle(conflicts, &mut edits, &mut batch)?;
-        if !unresolved.is_empty() {
-            return Ok(Planned::Nothing(MergeOutcome::Conflicts(unresolved)));
-        }
-        let message = match &self.options.message {
-            Some(message) => message.clone(),
-            None => format!("merge {} into {}", self.theirs, self.branch),
-        };
-        let signed = Signed {
-            message: &message,
-            author: &self.options.author,
-            time: self.options.time.unwrap_or_else(|| self.engine.environment.clock.now()),
-            operation: Operation::MERGE,
-        };
-        let commit = self.engine.add_commit(
-            &mut batch,
-            self.branch,
-            Some(ours),
-            &[ours, theirs],
-            &edits,
-            &signed,
-        )?;
-        Ok(Planned::Write(batch, MergeOutcome::Merged(commit)))
-    }
-
-    /// What follows from the three states: edits of ours, and conflicts.
-    fn entries(
-        &self,
-        base: StateId,
-        ours: StateId,
-        theirs: StateId,
-    ) -> Result<(EntryEdits, Vec<Conflict>), Error> {
-        let engine = self.engine;
-        let same = |a, b| engine.same(a, b);
-        let mut edits = EntryEdits::new();
-        let mut conflicts = Vec::new();
-        for merged in state::merge(&engine.objects, Some(base), Some(ours), Some(theirs), &same) {
-            match merged? {
-                Merged::Take { id, value } => {
-                    edits.insert(id, value);
-                }
-                Merged::Conflict { id, base, ours, theirs } => {
-                    let load = |version: Option<NodeVersionId>| {
-                        version.map(|version| engine.node_at(&id, version)).transpose()
-                    };
-                    let kind = match (base, ours, theirs) {
-                        (None, ..) => ConflictKind::AddAdd,
-                        (_, None, _) => ConflictKind::DeleteEdit,
-                        (_, _, None) => ConflictKind::EditDelete,
-                        _ => ConflictKind::EditEdit,
-                    };
-                    conflicts.push(Conflict {
-                        kind,
-                        base: load(base)?,
-                        ours: load(ours)?,
-                        theirs: load(theirs)?,
-                        versions: [base, ours, theirs],
-                        id,
-                    });
-                }
+        let edits = match self.settle(joined, &mut batch)? {
+            Settled::Edits(edits) => edits,
+            Settled::Open(conflicts) => {
+                return Ok((Batch::default(), MergeOutcome::Conflicts(conflicts)));
             }
-        }
-        Ok((edits, conflicts))
-    }
-
-    /// Answers conflicts: by the caller's resolution, then the resolver, then the strategy.
-    fn settle(
-        &mut self,
-        conflicts: Vec<Conflict>,
-        edits: &mut EntryEdits,
-        batch: &mut Batch,
-    ) -> Result<Vec<Conflict>, Error> {
-        if !self.is_answered(&conflicts)? {
-            return Ok(conflicts);
-        }
-        let mut unresolved = Vec::new();
-        for conflict in conflicts {
-            let explicit = self.options.resolutions.get(&conflict.id).cloned();
-            let verdict = match explicit {
-                Some(resolution) => Verdict::Resolved(resolution),
-                None => self.resolver.resolve(self.store, &conflict)?,
-            };
-            let resolution = match (verdict, self.options.strategy) {
-                (Verdict::Resolved(resolution), _) => resolution,
-                (Verdict::Unresolved, Some(Strategy::Ours)) => Resolution::Ours,
-                (Verdict::Unresolved, Some(Strategy::Theirs)) => Resolution::Theirs,
-                (Verdict::Unresolved, None) | (Verdict::Contradiction(_), _) => {
-                    unresolved.push(conflict);
-                    continue;
-                }
-            };
-            let value = self.apply(&conflict, resolution, batch)?;
-            edits.insert(conflict.id, value);
-        }
-        Ok(unresolved)
-    }
-
-    /// Whether the caller's resolutions answer these conflicts. At first each must name one; on
-    /// a retry, what it answers must be what it answered then.
-    fn is_answered(&mut self, conflicts: &[Conflict]) -> Result<bool, Error> {
-        let wanted = &self.options.resolutions;
-        let answered: BTreeMap<_, _> = conflicts
-            .iter()
-            .filter(|conflict| wanted.contains_key(&conflict.id))
-            .map(|conflict| (conflict.id.clone(), conflict.versions))
-            .collect();
-        if let Some(seen) = &self.seen {
-            return Ok(*seen == answered);
-        }
-        if let Some(stray) = wanted.keys().find(|id| !answered.contains_key(*id)) {
-            return Err(Error::invalid(format!(
-                "resolution given for {stray:?}, which is not a conflict"
-            ))
-            .hint(Hint::ConflictsOnly));
-        }
-        self.seen = Some(answered);
-        Ok(true)
-    }
-
-    fn apply(
-        &self,
-        conflict: &Conflict,
-        resolution: Resolution,
-        batch: &mut Batch,
-    ) -> Result<Option<NodeVersionId>, Error> {
-        let [base, ours, theirs] = conflict.versions;
-        let id = &conflict.id;
-        match resolution {
-            Resolution::Ours => Ok(ours),
-            Resolution::Theirs => Ok(theirs),
-            Resolution::Delete => Ok(None),
-            Resolution::Base if base.is_some() => Ok(base),
-            Resolution::Base => Err(Error::invalid(format!(
-                "{id:?} has no base to go back to: both sides added it"
-            ))
-            .hint(Hint::Resolve)),
-            Resolution::Set(node) if node.id != *id => Err(Error::invalid(format!(
-                "the resolution of {id:?} is a node with the id {:?}",
-                node.id
-            ))),
-            Resolution::Set(node) => {
-                let node = self.engine.prepare(*node)?;
-                // A side that says the same already is kept.
-                for version in [ours, theirs, base].into_iter().flatten() {
-                    if self.engine.node_at(id, version)?.same(&node) {
-                        return Ok(Some(version));
-                    }
-                }
-                let (version, object) = Encoded::node(node);
-                batch.object(object);
-                Ok(Some(version))
-            }
-        }
+        };
+        let message = format!("merge {name} into {}", self.branch);
+        let parents = [ours, theirs];
+        let operation = Operation::MERGE;
+        let commit = self.commit(&mut batch, Some(ours), &parents, &edits, &message, operation)?;
+        Ok((batch, MergeOutcome::Merged(commit)))
     }
 }
 

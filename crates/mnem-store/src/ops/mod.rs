@@ -7,8 +7,13 @@ pub mod commit;
 pub mod diff;
 pub mod log;
 pub mod merge;
+pub mod reflog;
 pub mod remove;
+pub mod restore;
+pub mod revert;
+mod settle;
 pub mod time_travel;
+pub mod undo;
 pub mod verify;
 pub mod write;
 
@@ -20,5 +25,7 @@ pub use merge::{
     Conflict, ConflictKind, MergeOptions, MergeOutcome, Resolution, Resolver, Strategy,
     StructuralOnly, Verdict,
 };
+pub use revert::RevertOutcome;
+pub use undo::{UndoOutcome, Undone};
 pub use verify::Verified;
 pub use write::{Changes, Meta};

@@ -11,6 +11,46 @@ use crate::id::{NodeId, NodeVersionId, StateId};
 /// Whether two versions of a node are the same memory although their ids differ.
 pub type Same<'a> = &'a dyn Fn(NodeVersionId, NodeVersionId) -> Result<bool, Error>;
 
+/// What one side of a merge says of an id, or what two lines last agreed on.
+#[derive(Clone, Copy, Debug)]
+pub enum Agreed {
+    /// This version, or that the id is not there.
+    On(Option<NodeVersionId>),
+    /// Nothing: several bases disagree. Equal to nothing, not to another such disagreement either.
+    Disputed,
+}
+
+/// The merge of one id, the same from either side: what both say, or what the one says that
+/// left the base; else the sides are in dispute.
+pub fn three_way(
+    base: Agreed,
+    ours: Agreed,
+    theirs: Agreed,
+    same: Same<'_>,
+) -> Result<Agreed, Error> {
+    let equal = |a, b| match (a, b) {
+        (Agreed::On(Some(a)), Agreed::On(Some(b))) if a != b => same(a, b),
+        (Agreed::On(a), Agreed::On(b)) => Ok(a == b),
+        _ => Ok(false),
+    };
+    if let (Agreed::On(one), Agreed::On(other)) = (ours, theirs)
+        && equal(ours, theirs)?
+    {
+        // Both directions of a merge must choose the same of two ids.
+        return Ok(match base {
+            Agreed::On(base) if one == base || other == base => Agreed::On(base),
+            _ => Agreed::On(one.min(other)),
+        });
+    }
+    if equal(ours, base)? {
+        Ok(theirs)
+    } else if equal(theirs, base)? {
+        Ok(ours)
+    } else {
+        Ok(Agreed::Disputed)
+    }
+}
+
 /// What a merge makes of an id, where that is not what ours already has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
@@ -92,24 +132,11 @@ impl Merge<'_> {
         ours: Option<NodeVersionId>,
         theirs: Option<NodeVersionId>,
     ) -> Result<Merged, Error> {
-        let value = if self.equal(ours, theirs)? {
-            // Both directions of a merge must choose the same of two ids.
-            if ours == base || theirs == base { base } else { ours.min(theirs) }
-        } else if self.equal(ours, base)? {
-            theirs
-        } else if self.equal(theirs, base)? {
-            ours
-        } else {
-            return Ok(Merged::Conflict { id, base, ours, theirs });
-        };
-        Ok(Merged::Take { id, value })
-    }
-
-    fn equal(&self, a: Option<NodeVersionId>, b: Option<NodeVersionId>) -> Result<bool, Error> {
-        match (a, b) {
-            (Some(a), Some(b)) if a != b => (self.same)(a, b),
-            (a, b) => Ok(a == b),
-        }
+        let [before, one, other] = [base, ours, theirs].map(Agreed::On);
+        Ok(match three_way(before, one, other, self.same)? {
+            Agreed::On(value) => Merged::Take { id, value },
+            Agreed::Disputed => Merged::Conflict { id, base, ours, theirs },
+        })
     }
 }
 

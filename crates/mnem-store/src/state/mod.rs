@@ -26,7 +26,7 @@ mod node;
 pub use cursor::{Cursor, entries, verify};
 pub use diff::{Diff, EntryChange, diff};
 pub use edit::{Edited, EntryEdits, canonical_root, edit};
-pub use merge::{Merge, Merged, Same, merge};
+pub use merge::{Agreed, Merge, Merged, Same, merge, three_way};
 pub use node::{check_children, count, get};
 
 /// Where tree nodes are read from: verified and decoded, usually cached.

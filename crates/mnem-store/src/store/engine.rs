@@ -11,6 +11,7 @@ use super::head::Head;
 use super::writer::Writer;
 use crate::backend::cache::Objects;
 use crate::error::{Error, ErrorKind, Hint};
+use crate::graph::KnownBases;
 use crate::id::{BranchName, CommitId};
 use crate::object::Commit;
 
@@ -28,6 +29,7 @@ pub(crate) struct Engine {
     pub(crate) objects: Objects,
     pub(crate) environment: Environment,
     pub(crate) writer: Writer,
+    pub(crate) known_bases: KnownBases,
 }
 
 /// Where a store is.

@@ -20,6 +20,7 @@ use crate::backend::memory::MemoryBackend;
 use crate::backend::redb::{RedbBackend, Settings};
 use crate::backend::{Backend, BackendError};
 use crate::error::{Error, ErrorKind, Hint};
+use crate::graph::KnownBases;
 use crate::id::BranchName;
 
 /// What holds the data of a new store, and the version of its own file format.
@@ -133,7 +134,14 @@ impl Store {
     ) -> Self {
         let objects = Objects::new(backend, environment.cache_bytes);
         Self::of(
-            Arc::new(Engine { place, config, objects, environment, writer: Writer::default() }),
+            Arc::new(Engine {
+                place,
+                config,
+                objects,
+                environment,
+                writer: Writer::default(),
+                known_bases: KnownBases::default(),
+            }),
             None,
         )
     }

@@ -17,8 +17,10 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::model::{Joined, Memory, Model, Value, join};
+use crate::model::{Agreed, Joined, Memory, Model, Value};
 use crate::support::{config, environment, id};
+
+mod taken_back;
 
 pub const NODES: u8 = 22;
 const BRANCHES: [&str; 4] = ["main", "left", "right", "a/b"];
@@ -39,6 +41,9 @@ enum Step {
     Detach { commit: u8, discard: bool },
     CheckoutNew { name: u8, start: Option<u8>, discard: bool },
     Merge { on: Option<u8>, theirs: u8, answers: Vec<Answer>, strategy: Option<bool>, stray: bool },
+    Revert { on: Option<u8>, commit: u8, answers: Vec<Answer>, strategy: Option<bool> },
+    Restore { on: Option<u8>, node: u8, commit: u8 },
+    Undo { on: Option<u8>, by: Option<bool>, answers: Vec<Answer>, strategy: Option<bool> },
     Reopen,
 }
 
@@ -80,10 +85,21 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Answer::Delete),
         value().prop_map(Answer::Set),
     ];
+    let answers = || vec(answer.clone(), 1..5);
+    let strategy = || option::weighted(0.3, any::<bool>());
+    let revert = (on(), any::<u8>(), answers(), strategy())
+        .prop_map(|(on, commit, answers, strategy)| Step::Revert { on, commit, answers, strategy });
+    let undo = (on(), option::weighted(0.4, any::<bool>()), answers(), strategy())
+        .prop_map(|(on, by, answers, strategy)| Step::Undo { on, by, answers, strategy });
+    let restore = (on(), contested(), any::<u8>()).prop_map(|(on, node, commit)| Step::Restore {
+        on,
+        node,
+        commit,
+    });
     let merge = (
         on(),
         any::<u8>(),
-        vec(answer, 1..5),
+        answers(),
         option::weighted(0.3, any::<bool>()),
         prop::bool::weighted(0.05),
     )
@@ -111,6 +127,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..4_u8, option::of(any::<u8>()), any::<bool>())
             .prop_map(|(name, start, discard)| Step::CheckoutNew { name, start, discard }),
         14 => merge,
+        4 => revert,
+        3 => restore,
+        5 => undo,
         1 => Just(Step::Reopen),
     ]
 }
@@ -120,7 +139,7 @@ pub fn name(node: u8) -> String {
     if node == 0 { "n".into() } else { format!("n{node}") }
 }
 
-fn node(name: &str, (content, source): Value) -> MemoryNode {
+pub fn node(name: &str, (content, source): Value) -> MemoryNode {
     let mut node = MemoryNode::note(id(name), Content::text(content.to_string()));
     node.provenance.source = Some(source.to_string());
     node
@@ -179,6 +198,7 @@ impl Pair {
             branches: BTreeMap::new(),
             head: Head::Attached(branch(0)),
             staged: BTreeMap::new(),
+            moves: BTreeMap::new(),
         };
         Self { store, objects, place, environment, model, steps: 0 }
     }
@@ -196,14 +216,21 @@ impl Pair {
     fn handle(&mut self, on: Option<u8>) -> Option<Store> {
         let branch = branch(on?);
         if let Some(main) = self.model.branches.get("main").copied() {
-            self.model.branches.entry(branch.to_string()).or_insert(main);
+            if !self.model.branches.contains_key(branch.as_str()) {
+                self.model.point(branch.as_str(), Some(main), "branch", "tester");
+            }
         }
         Some(self.store.on(&branch, "tester").unwrap())
     }
 
     fn meta(&self, empty: bool, time: Option<i64>) -> Meta {
         let message = if time.is_some() { String::new() } else { self.steps.to_string() };
-        Meta { allow_empty: empty, time, ..Meta::new(message, "tester") }
+        Meta { allow_empty: empty, time, ..Meta::new(message, self.author()) }
+    }
+
+    /// Who writes in this step; everything else is done by the tester.
+    fn author(&self) -> &'static str {
+        if self.steps.is_multiple_of(3) { "other" } else { "tester" }
     }
 
     fn step(&mut self, step: &Step) {
@@ -230,7 +257,7 @@ impl Pair {
                 match start {
                     Some(start) if !self.model.branches.contains_key(name.as_str()) => {
                         assert_eq!(made.unwrap(), start);
-                        self.model.branches.insert(name.to_string(), start);
+                        self.model.point(name.as_str(), Some(start), "branch", "tester");
                     }
                     _ => refused(made),
                 }
@@ -246,7 +273,9 @@ impl Pair {
                     refused(deleted);
                 } else {
                     assert_eq!(deleted.unwrap(), there);
-                    self.model.branches.remove(name.as_str());
+                    if there {
+                        self.model.point(name.as_str(), None, "delete", "tester");
+                    }
                 }
             }
             Step::Checkout { branch: name, discard } => {
@@ -272,6 +301,11 @@ impl Pair {
             Step::Merge { on, theirs, answers, strategy, stray } => {
                 self.merge(*on, *theirs, answers, *strategy, *stray);
             }
+            Step::Revert { on, commit, answers, strategy } => {
+                self.revert(*on, *commit, answers, *strategy);
+            }
+            Step::Restore { on, node, commit } => self.restore(*on, &name(*node), *commit),
+            Step::Undo { on, by, answers, strategy } => self.undo(*on, *by, answers, *strategy),
             Step::Reopen => {
                 if let Some(place) = &self.place {
                     self.store.close();
@@ -313,7 +347,7 @@ impl Pair {
             self.moved(result, head, discard);
         }
         if let (true, Some(start)) = (is_ok, start) {
-            self.model.branches.insert(name.to_string(), start);
+            self.model.point(name.as_str(), Some(start), "branch", "tester");
         }
     }
 
@@ -344,7 +378,7 @@ impl Pair {
             let committed = result.unwrap();
             assert!(committed.made);
             self.model.add(committed.commit, tip.into_iter().collect(), memory);
-            self.model.branches.insert(branch.to_string(), committed.commit);
+            self.model.point(branch.as_str(), Some(committed.commit), "commit", self.author());
         }
         self.model.staged.clear();
     }
@@ -434,11 +468,11 @@ impl Pair {
             // The first write of an agent makes the root that all agents share.
             let root = self.store.commit_object(commit).unwrap().parents[0];
             self.model.add(root, Vec::new(), Memory::new());
-            self.model.branches.insert("main".into(), root);
+            self.model.point("main", Some(root), "write", self.author());
             parents = vec![root];
         }
         self.model.add(commit, parents, memory);
-        self.model.branches.insert(branch.to_string(), commit);
+        self.model.point(branch.as_str(), Some(commit), "write", self.author());
         if let Some(handle) = handle {
             assert_eq!(handle.head_commit().unwrap(), Some(commit));
         }
@@ -482,7 +516,7 @@ impl Pair {
             (Planned::UpToDate, MergeOutcome::UpToDate) => {}
             (Planned::Forward, MergeOutcome::FastForwarded(commit)) => {
                 assert_eq!(commit, theirs);
-                self.model.branches.insert(branch.to_string(), theirs);
+                self.model.point(branch.as_str(), Some(theirs), "fast-forward", "tester");
             }
             (Planned::Conflicts(expected), MergeOutcome::Conflicts(found)) => {
                 let found: Vec<_> = found.iter().map(ToString::to_string).collect();
@@ -490,7 +524,7 @@ impl Pair {
             }
             (Planned::Merged(memory), MergeOutcome::Merged(commit)) => {
                 self.model.add(commit, vec![tip.unwrap(), theirs], memory);
-                self.model.branches.insert(branch.to_string(), commit);
+                self.model.point(branch.as_str(), Some(commit), "merge", "tester");
             }
             (_, outcome) => panic!("not what was to be expected: {outcome:?}"),
         }
@@ -528,16 +562,33 @@ impl Plan {
         if model.ancestors(theirs).contains(&ours) {
             return without(Planned::Forward, false);
         }
-        let [base] = model.merge_bases(ours, theirs)[..] else {
+        if model.merge_bases(ours, theirs).is_empty() {
             return without(Planned::UpToDate, true);
-        };
-        let [base, ours, theirs] = [base, ours, theirs].map(|id| &model.commits[&id].memory);
-        let mut plan = without(Planned::UpToDate, false);
+        }
+        let all = model.join_all(ours, theirs);
+        let [ours, theirs] = [ours, theirs].map(|id| &model.commits[&id].memory);
+        Self::settle(all, ours, theirs, answers, strategy)
+    }
+
+    /// What the answers make of two memories.
+    fn settle(
+        all: BTreeMap<String, (Agreed, Joined)>,
+        ours: &Memory,
+        theirs: &Memory,
+        answers: &[Answer],
+        strategy: Option<bool>,
+    ) -> Self {
+        let mut plan =
+            Self { resolutions: BTreeMap::new(), is_refused: false, outcome: Planned::UpToDate };
         let (mut memory, mut conflicts) = (Memory::new(), Vec::new());
         let mut answers = answers.iter().cycle();
-        for number in (0..NODES).map(name).collect::<std::collections::BTreeSet<_>>() {
-            let [b, o, t] = [base, ours, theirs].map(|memory| memory.get(&number).copied());
-            let taken = match join(b, o, t) {
+        for (number, (base, joined)) in all {
+            let [o, t] = [ours, theirs].map(|memory| memory.get(&number).copied());
+            let b = match base {
+                Agreed::On(base) => base,
+                Agreed::Disputed => None,
+            };
+            let taken = match joined {
                 Joined::Take(value) => value,
                 Joined::Conflict(kind) => {
                     let answer = *answers.next().unwrap();
@@ -589,6 +640,7 @@ impl Pair {
         for step in steps {
             self.step(step);
             self.check();
+            self.check_moves();
         }
         assert_eq!(self.store.verify(|_| ()).unwrap().problems, Vec::<String>::new());
     }

@@ -384,28 +384,33 @@ fn a_merge_lands_on_the_branch_it_began_on() {
 }
 
 #[test]
-fn lines_without_a_common_commit_and_with_several_are_refused() {
+fn lines_without_a_common_commit_merge_on_request_only() {
     let store = Store::in_memory(&InitOptions::default(), environment()).unwrap();
     store.checkout_new(&BranchName::new("other").unwrap(), None, false, "t").unwrap();
     put(&store, "x", "a");
-    store.on(&BranchName::new("main").unwrap(), "t").unwrap();
+    put(&store, "other", "o");
     let main = store.on(&BranchName::new("main").unwrap(), "t").unwrap();
     put(&main, "x", "b");
+    put(&main, "main", "m");
     let error = main.merge("other", &MergeOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidRef);
     assert_eq!(error.to_string(), "cannot merge other: it shares no commit with main");
 
-    let (store, side) = forked(Some("a"), Some("a"), Some("a"));
-    let later = put(&side, "theirs", "u");
-    let main_tip = store.head_commit().unwrap().unwrap();
-    merged(store.merge(SIDE, &MergeOptions::default()));
-    merged(side.merge(&main_tip.to_string(), &MergeOptions::default()));
-    let error = store.merge(SIDE, &MergeOptions::default()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidRef);
-    // By generation, then id.
-    let names = format!("({}, {})", main_tip.short(), later.short());
-    let message = "cannot merge side: it and main last agreed in several places ";
-    assert_eq!(error.to_string(), format!("{message}{names}"));
+    let options = MergeOptions { allow_unrelated: true, ..MergeOptions::default() };
+    let found = conflicts(main.merge("other", &options));
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].to_string(), "x (add/add)");
+    assert_eq!(found[0].base, None);
+    let commit = merged(
+        main.merge("other", &MergeOptions { allow_unrelated: true, ..answer(Resolution::Theirs) }),
+    );
+    assert_eq!(text(&main, "x").unwrap(), "a");
+    assert_eq!(main.snapshot().unwrap().count().unwrap(), 3);
+    // Now they are related.
+    assert_eq!(
+        store.merge("main", &MergeOptions::default()).unwrap(),
+        MergeOutcome::FastForwarded(commit)
+    );
 }
 
 #[test]

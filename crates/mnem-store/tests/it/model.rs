@@ -24,6 +24,16 @@ pub struct Model {
     pub branches: BTreeMap<String, CommitId>,
     pub head: Head,
     pub staged: BTreeMap<String, Option<Value>>,
+    /// The moves of each branch, oldest first.
+    pub moves: BTreeMap<String, Vec<Move>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub old: Option<CommitId>,
+    pub new: Option<CommitId>,
+    pub verb: &'static str,
+    pub author: String,
 }
 
 pub struct Blamed {
@@ -51,7 +61,74 @@ pub fn join(base: Option<Value>, ours: Option<Value>, theirs: Option<Value>) -> 
     }
 }
 
+/// What two lines last agreed on for an id; a disagreement of their bases equals nothing.
+#[derive(Clone, Copy, Debug)]
+pub enum Agreed {
+    On(Option<Value>),
+    Disputed,
+}
+
+/// The table with such a base.
+pub fn join_over(base: Agreed, ours: Option<Value>, theirs: Option<Value>) -> Joined {
+    match (base, ours, theirs) {
+        (Agreed::On(base), ..) => join(base, ours, theirs),
+        (Agreed::Disputed, ours, theirs) if ours == theirs => Joined::Take(ours),
+        (Agreed::Disputed, None, _) => Joined::Conflict(ConflictKind::DeleteEdit),
+        (Agreed::Disputed, _, None) => Joined::Conflict(ConflictKind::EditDelete),
+        (Agreed::Disputed, ..) => Joined::Conflict(ConflictKind::EditEdit),
+    }
+}
+
+/// Every id of two memories: what is under them, and what a merge makes of it.
+pub fn join_memories(
+    ours: &Memory,
+    theirs: &Memory,
+    base: impl Fn(&str) -> Agreed,
+) -> BTreeMap<String, (Agreed, Joined)> {
+    let ids: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+    ids.into_iter()
+        .map(|id| {
+            let (ours, theirs) = (ours.get(id).copied(), theirs.get(id).copied());
+            // What both say needs no base.
+            let base = if ours == theirs { Agreed::On(ours) } else { base(id) };
+            (id.clone(), (base, join_over(base, ours, theirs)))
+        })
+        .collect()
+}
+
 impl Model {
+    /// What these bases say of an id together: each merged into the ones before it, over what
+    /// those two last agreed on.
+    pub fn agreed(&self, bases: &[CommitId], id: &str) -> Agreed {
+        let value = |commit: &CommitId| self.commits[commit].memory.get(id).copied();
+        let Some(first) = bases.first() else { return Agreed::On(None) };
+        let mut agreed = Agreed::On(value(first));
+        for number in 1..bases.len() {
+            let next = value(&bases[number]);
+            if matches!(agreed, Agreed::On(one) if one == next) {
+                continue;
+            }
+            let below = self.agreed(&self.bases_of(&bases[..number], bases[number]), id);
+            agreed = match (agreed, below) {
+                (Agreed::On(ours), Agreed::On(base)) => match join(base, ours, next) {
+                    Joined::Take(value) => Agreed::On(value),
+                    Joined::Conflict(_) => Agreed::Disputed,
+                },
+                // A disagreement equals nothing: where the next left the base, both did; where it
+                // did not, the disagreement stays. On a disputed base, both left it.
+                _ => Agreed::Disputed,
+            };
+        }
+        agreed
+    }
+
+    /// Every id of two commits: what they last agreed on, and what a merge makes of it.
+    pub fn join_all(&self, ours: CommitId, theirs: CommitId) -> BTreeMap<String, (Agreed, Joined)> {
+        let bases = self.merge_bases(ours, theirs);
+        let [ours, theirs] = [ours, theirs].map(|commit| &self.commits[&commit].memory);
+        join_memories(ours, theirs, |id| self.agreed(&bases, id))
+    }
+
     pub fn tip(&self) -> Option<CommitId> {
         match &self.head {
             Head::Attached(branch) => self.branches.get(branch.as_str()).copied(),
@@ -79,6 +156,16 @@ impl Model {
         if let Some(known) = self.commits.insert(commit, past.clone()) {
             assert_eq!(known, past, "one id for two commits");
         }
+    }
+
+    /// Moves a branch, to nowhere for `None`.
+    pub fn point(&mut self, branch: &str, new: Option<CommitId>, verb: &'static str, author: &str) {
+        let old = match new {
+            Some(new) => self.branches.insert(branch.into(), new),
+            None => self.branches.remove(branch),
+        };
+        let moved = Move { old, new, verb, author: author.into() };
+        self.moves.entry(branch.into()).or_default().push(moved);
     }
 
     /// A commit and everything behind it.
@@ -111,12 +198,19 @@ impl Model {
 
     /// Common ancestors that are behind no other common ancestor, by generation, then id.
     pub fn merge_bases(&self, a: CommitId, b: CommitId) -> Vec<CommitId> {
-        let common: Vec<_> = self.ancestors(a).intersection(&self.ancestors(b)).copied().collect();
-        let mut best: Vec<_> = common
-            .iter()
-            .copied()
-            .filter(|id| !common.iter().any(|o| o != id && self.ancestors(*o).contains(id)))
-            .collect();
+        self.bases_of(&[a], b)
+    }
+
+    /// The same for what a merge of some commits would be, and another.
+    pub fn bases_of(&self, merged: &[CommitId], other: CommitId) -> Vec<CommitId> {
+        let behind: BTreeSet<_> = merged.iter().flat_map(|id| self.ancestors(*id)).collect();
+        let common: Vec<_> = behind.intersection(&self.ancestors(other)).copied().collect();
+        // What is behind one of them is not among the best.
+        let mut worse = BTreeSet::new();
+        for id in &common {
+            worse.extend(self.ancestors(*id).into_iter().filter(|below| below != id));
+        }
+        let mut best: Vec<_> = common.into_iter().filter(|id| !worse.contains(id)).collect();
         best.sort_by_key(|id| (self.generation(*id), *id));
         best
     }
