@@ -65,8 +65,8 @@ impl Store {
 
     /// A handle that is bound to a branch: it reads and writes that branch and never moves HEAD.
     ///
-    /// A missing branch is made at the default branch's tip; where that has no commit yet, the
-    /// first write makes both.
+    /// A missing branch is made at the default branch's tip, or where HEAD is when somebody has
+    /// deleted that one; where there is no commit yet, the first write makes both branches.
     ///
     /// ```
     /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};

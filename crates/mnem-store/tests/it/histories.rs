@@ -215,10 +215,10 @@ impl Pair {
     /// The handle of a step; making it may make the branch.
     fn handle(&mut self, on: Option<u8>) -> Option<Store> {
         let branch = branch(on?);
-        if let Some(main) = self.model.branches.get("main").copied() {
-            if !self.model.branches.contains_key(branch.as_str()) {
-                self.model.point(branch.as_str(), Some(main), "branch", "tester");
-            }
+        if !self.model.branches.contains_key(branch.as_str())
+            && let Some(start) = self.start(on)
+        {
+            self.model.point(branch.as_str(), Some(start), "branch", "tester");
         }
         Some(self.store.on(&branch, "tester").unwrap())
     }
@@ -427,7 +427,8 @@ impl Pair {
         match on {
             Some(on) => {
                 let own = self.model.branches.get(branch(on).as_str());
-                own.or(self.model.branches.get("main")).copied()
+                // Where somebody has deleted the default branch, HEAD takes its place.
+                own.or(self.model.branches.get("main")).copied().or_else(|| self.model.tip())
             }
             None => self.model.tip(),
         }
