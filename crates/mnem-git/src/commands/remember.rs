@@ -42,7 +42,7 @@ pub fn run(context: &Context, args: Args) -> Result<Remember, Failure> {
         }
     };
     let node = args.provenance.node(id.clone(), value.read()?);
-    let store = context.open()?;
+    let store = context.open_to_write(&args.author)?;
     let message = args.message.unwrap_or_else(|| format!("remember {id}"));
     let meta = context.meta(message.as_str(), &args.author);
     let mut before = None;

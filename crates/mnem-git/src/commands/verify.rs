@@ -5,6 +5,7 @@ use mnem_store::ops::Verified;
 
 use crate::context::Context;
 use crate::error::Failure;
+use crate::output::Progress;
 use crate::report::verify::Verify;
 
 /// Check every object and reference of the store
@@ -14,7 +15,10 @@ use crate::report::verify::Verify;
 pub struct Args {}
 
 pub fn run(context: &Context, _: &Args) -> Result<Verify, Failure> {
-    let verified = match context.open().and_then(|store| Ok(store.verify(|_| ())?)) {
+    let bar = Progress::counting("objects");
+    let verified = context.open().and_then(|store| Ok(store.verify(|read| bar.at(read))?));
+    drop(bar);
+    let verified = match verified {
         Ok(verified) => verified,
         // Too damaged to be read on: that is what is wrong.
         Err(failure) if failure.code == ErrorKind::CorruptStore.code() => {

@@ -180,15 +180,7 @@ impl Store {
         let engine = self.engine()?;
         let their_commit = self.resolve(theirs)?;
         let branch = self.branch_to_write(&engine, "merge")?;
-        let mut merging = Merging {
-            store: self,
-            engine: &engine,
-            branch: &branch,
-            theirs,
-            resolver,
-            options,
-            seen: None,
-        };
+        let mut merging = Merging::new(self, &engine, &branch, theirs, resolver, options);
         loop {
             self.refuse_staged(&engine, "merge", Hint::CommitStaged)?;
             let (_, tip) = self.starting_point(&engine, &branch)?;
@@ -211,6 +203,21 @@ impl Store {
             }
         }
     }
+
+    /// What [`Store::merge`] would come to now, refusals included. Nothing is written: the commit
+    /// that [`MergeOutcome::Merged`] names here is one that no store has.
+    pub fn plan_merge(&self, theirs: &str, options: &MergeOptions) -> Result<MergeOutcome, Error> {
+        let engine = self.engine()?;
+        let their_commit = self.resolve(theirs)?;
+        let branch = self.branch_to_write(&engine, "merge")?;
+        self.refuse_staged(&engine, "merge", Hint::CommitStaged)?;
+        let (_, tip) = self.starting_point(&engine, &branch)?;
+        Merging::new(self, &engine, &branch, theirs, &StructuralOnly, options)
+            .plan(tip, their_commit)
+            .map(|planned| match planned {
+                Planned::Write(_, outcome) | Planned::Nothing(outcome) => outcome,
+            })
+    }
 }
 
 struct Merging<'m> {
@@ -230,7 +237,18 @@ enum Planned {
     Nothing(MergeOutcome),
 }
 
-impl Merging<'_> {
+impl<'m> Merging<'m> {
+    fn new(
+        store: &'m Store,
+        engine: &'m Arc<Engine>,
+        branch: &'m BranchName,
+        theirs: &'m str,
+        resolver: &'m dyn Resolver,
+        options: &'m MergeOptions,
+    ) -> Self {
+        Self { store, engine, branch, theirs, resolver, options, seen: None }
+    }
+
     fn plan(&mut self, tip: Option<CommitId>, theirs: CommitId) -> Result<Planned, Error> {
         let objects = &self.engine.objects;
         let planned = match tip {

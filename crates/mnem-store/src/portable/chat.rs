@@ -177,12 +177,23 @@ pub fn import_chat(
     messages: &Content,
     options: &ChatOptions,
 ) -> Result<ChatReport, Error> {
+    import_chat_watched(store, messages, options, |_| ())
+}
+
+/// The same; `progress` is called with the number of messages read so far.
+pub fn import_chat_watched(
+    store: &Store,
+    messages: &Content,
+    options: &ChatOptions,
+    mut progress: impl FnMut(u64),
+) -> Result<ChatReport, Error> {
     let Content::Array(messages) = messages else {
         return Err(Error::invalid("a transcript is a list of messages"));
     };
     let mut reading = Reading::new(store, messages, options)?;
     for (index, message) in messages.iter().enumerate().skip(reading.place.read) {
         reading.message(index, message)?;
+        progress(index as u64 + 1);
     }
     reading.finish()
 }
