@@ -7,7 +7,6 @@ use mnem_store::store::revision::parse_time;
 use mnem_store::{BranchName, Clock, Environment, Error, Hint, Store};
 
 use crate::error::Failure;
-use crate::output;
 use crate::system::{self, SystemEntropy};
 
 /// The options of all commands.
@@ -81,18 +80,17 @@ impl Context {
     }
 
     /// The same for a command that teaches something new: a branch that is missing is made at
-    /// the default branch's commit.
-    pub fn open_to_write(&self, author: &Author) -> Result<Store, Failure> {
+    /// the default branch's commit, and its name comes back too.
+    pub fn open_to_write(&self, author: &Author) -> Result<(Store, Option<String>), Failure> {
         let store = self.open_on_head()?;
-        let Some(name) = &self.on_branch else { return Ok(store) };
+        let Some(name) = &self.on_branch else { return Ok((store, None)) };
         let branch = BranchName::from_stored(name.as_str());
-        if !store.branches()?.contains_key(&branch) {
+        let is_new = !store.branches()?.contains_key(&branch);
+        if is_new {
             BranchName::new(name.as_str()).map_err(|error| Failure::argument(&error))?;
-            if !self.json {
-                output::tell(&format!("{name} is a new branch"));
-            }
         }
-        Ok(store.on(&branch, &author.name())?)
+        let bound = store.on(&branch, &author.name())?;
+        Ok((bound, is_new.then(|| name.clone())))
     }
 
     fn open_on_head(&self) -> Result<Store, Failure> {

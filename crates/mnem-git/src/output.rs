@@ -276,21 +276,18 @@ pub fn prompt(text: &str) {
     }
 }
 
-/// Says on standard error something that is not the answer.
-pub fn tell(text: &str) {
-    to_stderr(&format!("{}\n", clean(text)));
+/// Whether there is a person who could press a key.
+pub fn has_keys() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Waits for a key at a terminal. False when the person had enough: q, Escape or Ctrl-C.
-pub fn key(text: &str) -> Result<bool, Failure> {
+pub fn key(text: &str) -> bool {
     let terminal = Term::stderr();
-    if !terminal.is_term() || !io::stdin().is_terminal() {
-        return Err(Failure::usage("there is no terminal to wait for a key at"));
-    }
     to_stderr(text);
     let key = terminal.read_key();
     let _ = terminal.clear_line(); // a line that stays does no harm
-    Ok(matches!(key, Ok(key) if !matches!(key, Key::Escape | Key::CtrlC | Key::Char('q' | 'Q'))))
+    matches!(key, Ok(key) if !matches!(key, Key::Escape | Key::CtrlC | Key::Char('q' | 'Q')))
 }
 
 /// How far a long task is, on standard error where that is a terminal. Gone when dropped.

@@ -51,7 +51,7 @@ pub fn run(context: &Context, args: Args) -> Result<ImportChat, Failure> {
     let rules = args.rules.as_deref().map(read_rules).transpose()?;
     let (keep_all, author, time) = (args.keep_all, args.author.name(), context.time);
     let options = ChatOptions { transcript, rules, keep_all, author, time };
-    let store = context.open_to_write(&args.author)?;
+    let (store, new_branch) = context.open_to_write(&args.author)?;
     let bar = Progress::of("messages", list.len() as u64);
     let report = import_chat_watched(&store, messages, &options, |read| bar.at(read))?;
     drop(bar);
@@ -65,6 +65,7 @@ pub fn run(context: &Context, args: Args) -> Result<ImportChat, Failure> {
         unchanged: report.unchanged,
         passed_over: report.passed_over,
         head: report.head,
+        new_branch,
     })
 }
 

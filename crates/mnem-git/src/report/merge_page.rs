@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use mnem_store::{MemoryNode, Provenance};
-use similar::{ChangeTag, TextDiff};
+use similar::{ChangeTag, DiffTag, TextDiff};
 
 use super::merge::{Conflict, Merge};
 use super::shapes::{Node, counted};
@@ -52,10 +52,10 @@ fn section(page: &mut String, conflict: &Conflict, ours: &str, theirs: &str) {
     let text = |node: &Option<Node>| node.as_ref().map(|Node(node)| pretty(node));
     let (base, mine, other) = (text(&conflict.base), text(&conflict.ours), text(&conflict.theirs));
     // Each side against what both had, or, where there was nothing, against the other.
-    let mut gone = Vec::new();
+    let mut gone = Ranges::new();
     let mut marks = |side: &Option<String>, against: &Option<String>| {
         let (Some(new), Some(old)) = (side, base.as_ref().or(against.as_ref())) else {
-            return Vec::new();
+            return Ranges::new();
         };
         let (removed, added) = compared(old, new);
         gone.extend(removed);
@@ -63,7 +63,7 @@ fn section(page: &mut String, conflict: &Conflict, ours: &str, theirs: &str) {
     };
     let (mine_new, other_new) = (marks(&mine, &other), marks(&other, &mine));
     page.push_str("<div class=\"sides\">\n");
-    let whole = |text: &Option<String>, marked: Vec<Range<usize>>, tag| {
+    let whole = |text: &Option<String>, marked: Ranges, tag| {
         text.as_ref().map(|text| marked_up(text, marked, tag))
     };
     let ours = format!("Ours: {ours}");
@@ -123,48 +123,77 @@ fn pretty(node: &MemoryNode) -> String {
     serde_json::to_string_pretty(&node.content).unwrap_or_else(|_| node.content.to_string())
 }
 
-/// What is gone from `old` and what is new in `new`, as ranges of bytes.
-fn compared(old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
-    let (mut gone, mut added) = (Vec::new(), Vec::new());
-    let (mut at_old, mut at_new) = (0, 0);
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_unicode_words(old, new);
-    for change in diff.iter_all_changes() {
-        let length = change.value().len();
-        match change.tag() {
-            ChangeTag::Equal => {
-                at_old += length;
-                at_new += length;
-            }
-            ChangeTag::Delete => {
-                gone.push(at_old..at_old + length);
-                at_old += length;
-            }
-            ChangeTag::Insert => {
-                added.push(at_new..at_new + length);
-                at_new += length;
+type Ranges = Vec<Range<usize>>;
+
+/// What is gone from `old` and what is new in `new`, as ranges of bytes: whole lines, and within
+/// lines that stand for others, words.
+fn compared(old: &str, new: &str) -> (Ranges, Ranges) {
+    let (mut gone, mut added) = (Ranges::new(), Ranges::new());
+    let (before, after) = (starts(old), starts(new));
+    let span = |starts: &[usize], lines: Range<usize>| starts[lines.start]..starts[lines.end];
+    for operation in TextDiff::configure().timeout(PATIENCE).diff_lines(old, new).ops() {
+        let was = span(&before, operation.old_range());
+        let is = span(&after, operation.new_range());
+        match operation.tag() {
+            DiffTag::Equal => {}
+            DiffTag::Delete => gone.push(was),
+            DiffTag::Insert => added.push(is),
+            DiffTag::Replace => {
+                let (mut at_old, mut at_new) = (was.start, is.start);
+                let (was, is) = (&old[was], &new[is]);
+                let words = TextDiff::configure().timeout(PATIENCE).diff_unicode_words(was, is);
+                for word in words.iter_all_changes() {
+                    let length = word.value().len();
+                    match word.tag() {
+                        ChangeTag::Equal => {}
+                        ChangeTag::Delete => gone.push(at_old..at_old + length),
+                        ChangeTag::Insert => added.push(at_new..at_new + length),
+                    }
+                    at_old += if word.tag() == ChangeTag::Insert { 0 } else { length };
+                    at_new += if word.tag() == ChangeTag::Delete { 0 } else { length };
+                }
             }
         }
     }
     (gone, added)
 }
 
-/// Text with ranges of it marked; they may overlap. No mark runs over the end of a line.
-fn marked_up(text: &str, mut ranges: Vec<Range<usize>>, tag: &str) -> String {
+/// Where each line begins, and the end of the text.
+fn starts(text: &str) -> Vec<usize> {
+    let mut at = 0;
+    let mut starts = vec![0];
+    starts.extend(text.split_inclusive('\n').map(|line| {
+        at += line.len();
+        at
+    }));
+    starts
+}
+
+/// Text with ranges of it marked; they may overlap. Marks that only spaces part are one; none
+/// runs over the end of a line.
+fn marked_up(text: &str, mut ranges: Ranges, tag: &str) -> String {
     ranges.sort_by_key(|range| range.start);
+    let mut joined = Ranges::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last)
+                if range.start <= last.end
+                    || text[last.end..range.start].chars().all(|c| c == ' ') =>
+            {
+                last.end = last.end.max(range.end);
+            }
+            _ => joined.push(range),
+        }
+    }
     let mut page = String::new();
     let mut at = 0;
-    for range in ranges {
-        let start = range.start.max(at);
-        if start >= range.end {
-            continue;
-        }
-        lines(&mut page, &text[at..start], None);
-        lines(&mut page, &text[start..range.end], Some(tag));
+    for range in joined {
+        lines(&mut page, &text[at..range.start], None);
+        lines(&mut page, &text[range.clone()], Some(tag));
         at = range.end;
     }
     lines(&mut page, &text[at..], None);
-    // Neighbours are one mark.
-    page.replace(&format!("</{tag}><{tag}>"), "")
+    page
 }
 
 fn lines(page: &mut String, text: &str, tag: Option<&str>) {
@@ -248,7 +277,18 @@ mod tests {
     fn marks_join_and_stay_within_lines() {
         let marked = marked_up("a <b>\n  c d", vec![2..9, 3..6, 2..4], "ins");
         assert_eq!(marked, "a <ins>&lt;b&gt;</ins>\n  <ins>c</ins> d");
-        assert_eq!(marked_up("abc", vec![0..1, 1..2], "del"), "<del>ab</del>c");
+        assert_eq!(marked_up("ab cd", vec![0..1, 1..2, 3..4], "del"), "<del>ab c</del>d");
+    }
+
+    #[test]
+    fn lines_are_compared_first_and_words_within_them() {
+        let (old, new) = ("a: one two\nb\nc\n", "a: one 2\nc\nd\n");
+        let (gone, added) = compared(old, new);
+        let texts = |text: &'static str, ranges: Ranges| {
+            ranges.into_iter().map(|range| &text[range]).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(old, gone), ["two", "\n", "b"]);
+        assert_eq!(texts(new, added), ["2", "d\n"]);
     }
 
     #[test]

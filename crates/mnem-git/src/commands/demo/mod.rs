@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::context::Context;
 use crate::error::Failure;
-use crate::output::{Output, key};
+use crate::output::{Output, has_keys, key};
 use crate::report::demo::{self as told, Demo, Ran};
 use crate::run::within;
 use story::STORY;
@@ -45,6 +45,9 @@ struct Typed {
 }
 
 pub fn run(context: &Context, args: &Args) -> Result<Demo, Failure> {
+    if args.step && !has_keys() {
+        return Err(Failure::usage("--step waits for a key, and there is no terminal"));
+    }
     let temporary = match &args.keep {
         Some(_) => None,
         None => Some(tempfile::tempdir().map_err(|e| refused("make a temporary directory", &e))?),
@@ -79,7 +82,7 @@ pub fn run(context: &Context, args: &Args) -> Result<Demo, Failure> {
                 return Err(Failure { exit, ..Failure::system(message) });
             }
         }
-        if args.step && number + 1 < scenes && !key("-- any key goes on, q ends --")? {
+        if args.step && number + 1 < scenes && !key("-- any key goes on, q ends --") {
             return Ok(demo);
         }
     }

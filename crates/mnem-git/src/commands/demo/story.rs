@@ -21,7 +21,7 @@ pub(super) const STORY: &[Scene] = &[
             done(
                 "2026-06-01T09:05Z",
                 "mnem remember stay:H27:dog 'one dog may come' \\\n    \
-                 --source 'booking form' --author intake",
+                 --source 'booking form' --author intake -m 'read the booking form'",
             ),
         ],
     },
@@ -32,7 +32,8 @@ pub(super) const STORY: &[Scene] = &[
         commands: &[done(
             "2026-06-01T14:10Z",
             "mnem remember stay:H27:dog 'one dog may come, the owner agreed' \\\n    \
-             --source 'call at 14:10' --author phone-desk --branch phone-desk",
+             --source 'call at 14:10' --author phone-desk --branch phone-desk \\\n    \
+             -m 'asked the owner'",
         )],
     },
     Scene {
@@ -42,7 +43,7 @@ pub(super) const STORY: &[Scene] = &[
             "2026-06-01T23:30Z",
             "mnem remember stay:H27:dog 'no dogs' \\\n    \
              --source 'note 88' --observation 'H72: new carpet, no dogs' \\\n    \
-             --author night-run",
+             --author night-run -m 'read the notes'",
         )],
     },
     Scene {
