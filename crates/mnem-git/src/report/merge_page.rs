@@ -4,11 +4,10 @@
 //! reorder or hide text are shown as escapes.
 
 use std::fmt::Write as _;
-use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use mnem_store::{MemoryNode, Provenance};
-use similar::{ChangeTag, DiffTag, TextDiff};
+use mnem_store::{Content, Provenance};
+use similar::{Algorithm, ChangeTag, TextDiff, capture_diff_slices_deadline};
 
 use super::merge::{Conflict, Merge};
 use super::shapes::{Node, counted};
@@ -16,6 +15,8 @@ use crate::output::clean;
 
 /// How long a comparison may look for the smallest difference; a larger one is found at once.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+const INDENT: &str = "  ";
 
 /// The page.
 pub fn html(merge: &Merge) -> String {
@@ -49,28 +50,24 @@ pub fn html(merge: &Merge) -> String {
 fn section(page: &mut String, conflict: &Conflict, ours: &str, theirs: &str) {
     let id = escape(&conflict.id);
     push(page, &format!("<section>\n<h2>{id} <small>{}</small></h2>\n", conflict.kind));
-    let text = |node: &Option<Node>| node.as_ref().map(|Node(node)| pretty(node));
-    let (base, mine, other) = (text(&conflict.base), text(&conflict.ours), text(&conflict.theirs));
+    let content = |node: &'_ Option<Node>| node.as_ref().map(|Node(node)| node.content.clone());
+    let (base, mine, other) =
+        (content(&conflict.base), content(&conflict.ours), content(&conflict.theirs));
     // Each side against what both had, or, where there was nothing, against the other.
-    let mut gone = Ranges::new();
-    let mut marks = |side: &Option<String>, against: &Option<String>| {
-        let (Some(new), Some(old)) = (side, base.as_ref().or(against.as_ref())) else {
-            return Ranges::new();
-        };
-        let (removed, added) = compared(old, new);
-        gone.extend(removed);
-        added
+    let before = base.as_ref();
+    let marked = |content: &Option<Content>, against: &[Option<&Content>], tag| {
+        let against: Vec<_> = against.iter().copied().flatten().collect();
+        content.as_ref().map(|content| Marked::of(tag, content, &against))
     };
-    let (mine_new, other_new) = (marks(&mine, &other), marks(&other, &mine));
+    let base_text = marked(&base, &[mine.as_ref(), other.as_ref()], "del");
+    let mine_text = marked(&mine, &[before.or(other.as_ref())], "ins");
+    let other_text = marked(&other, &[before.or(mine.as_ref())], "ins");
     page.push_str("<div class=\"sides\">\n");
-    let whole = |text: &Option<String>, marked: Ranges, tag| {
-        text.as_ref().map(|text| marked_up(text, marked, tag))
-    };
     let ours = format!("Ours: {ours}");
     let theirs = format!("Theirs: {theirs}");
-    side(page, "Base", conflict.base.as_ref(), whole(&base, gone, "del"), "not there yet");
-    side(page, &ours, conflict.ours.as_ref(), whole(&mine, mine_new, "ins"), "removed");
-    side(page, &theirs, conflict.theirs.as_ref(), whole(&other, other_new, "ins"), "removed");
+    side(page, "Base", conflict.base.as_ref(), base_text, "not there yet");
+    side(page, &ours, conflict.ours.as_ref(), mine_text, "removed");
+    side(page, &theirs, conflict.theirs.as_ref(), other_text, "removed");
     let answers = ["ours", "theirs", "base", "delete"]
         .into_iter()
         .filter(|answer| *answer != "base" || conflict.base.is_some());
@@ -118,97 +115,155 @@ fn origin(page: &mut String, provenance: &Provenance) {
     page.push_str("</dl>\n");
 }
 
-/// The content as indented JSON.
-fn pretty(node: &MemoryNode) -> String {
-    serde_json::to_string_pretty(&node.content).unwrap_or_else(|_| node.content.to_string())
+/// Content as indented JSON, with marks on what some other content does not have in its place.
+struct Marked {
+    text: String,
+    tag: &'static str,
 }
 
-type Ranges = Vec<Range<usize>>;
+impl Marked {
+    fn of(tag: &'static str, content: &Content, against: &[&Content]) -> String {
+        let mut marked = Self { text: String::new(), tag };
+        marked.value(content, against, 0);
+        marked.text
+    }
 
-/// What is gone from `old` and what is new in `new`, as ranges of bytes: whole lines, and within
-/// lines that stand for others, words.
-fn compared(old: &str, new: &str) -> (Ranges, Ranges) {
-    let (mut gone, mut added) = (Ranges::new(), Ranges::new());
-    let (before, after) = (starts(old), starts(new));
-    let span = |starts: &[usize], lines: Range<usize>| starts[lines.start]..starts[lines.end];
-    for operation in TextDiff::configure().timeout(PATIENCE).diff_lines(old, new).ops() {
-        let was = span(&before, operation.old_range());
-        let is = span(&after, operation.new_range());
-        match operation.tag() {
-            DiffTag::Equal => {}
-            DiffTag::Delete => gone.push(was),
-            DiffTag::Insert => added.push(is),
-            DiffTag::Replace => {
-                let (mut at_old, mut at_new) = (was.start, is.start);
-                let (was, is) = (&old[was], &new[is]);
-                let words = TextDiff::configure().timeout(PATIENCE).diff_unicode_words(was, is);
-                for word in words.iter_all_changes() {
-                    let length = word.value().len();
-                    match word.tag() {
-                        ChangeTag::Equal => {}
-                        ChangeTag::Delete => gone.push(at_old..at_old + length),
-                        ChangeTag::Insert => added.push(at_new..at_new + length),
-                    }
-                    at_old += if word.tag() == ChangeTag::Insert { 0 } else { length };
-                    at_new += if word.tag() == ChangeTag::Delete { 0 } else { length };
+    fn value(&mut self, content: &Content, against: &[&Content], depth: usize) {
+        match content {
+            _ if against.iter().all(|other| *other == content) => self.plain(&json(content, depth)),
+            Content::Map(map) if against.iter().all(|other| other.as_map().is_some()) => {
+                let entries = map.iter().map(|(key, value)| {
+                    let others = against.iter().map(|other| other.as_map()?.get(key)).collect();
+                    (Some(key), value, others)
+                });
+                self.items(['{', '}'], entries, depth);
+            }
+            Content::Array(items) if against.iter().all(|other| list(other).is_some()) => {
+                let aligned: Vec<_> = against.iter().map(|other| pairs(items, other)).collect();
+                let entries = items.iter().enumerate().map(|(number, value)| {
+                    (None, value, aligned.iter().map(|others| others[number]).collect())
+                });
+                self.items(['[', ']'], entries, depth);
+            }
+            Content::Text(text) if against.iter().all(|other| other.as_text().is_some()) => {
+                self.words(text, against);
+            }
+            _ => self.whole(&json(content, depth)),
+        }
+    }
+
+    /// The entries of a map or the items of a list, each with what stands in its place elsewhere.
+    fn items<'c>(
+        &mut self,
+        [open, close]: [char; 2],
+        entries: impl Iterator<Item = (Option<&'c str>, &'c Content, Option<Vec<&'c Content>>)>,
+        depth: usize,
+    ) {
+        self.text.push(open);
+        let mut separator = "";
+        for (key, value, others) in entries {
+            self.plain(&format!("{separator}\n{}", INDENT.repeat(depth + 1)));
+            separator = ",";
+            let key = key.map(|key| json(&Content::text(key), 0) + ": ").unwrap_or_default();
+            if let Some(others) = others {
+                self.plain(&key);
+                self.value(value, &others, depth + 1);
+            } else {
+                self.whole(&(key + &json(value, depth + 1)));
+            }
+        }
+        if !separator.is_empty() {
+            self.plain(&format!("\n{}", INDENT.repeat(depth)));
+        }
+        self.text.push(close);
+    }
+
+    /// Text, of which the words are marked that some other text does not have.
+    fn words(&mut self, text: &str, against: &[&Content]) {
+        let text = json(&Content::text(text), 0);
+        let mut is_new = vec![false; text.len()];
+        for other in against {
+            let other = json(other, 0);
+            let mut at = 0;
+            let diff = TextDiff::configure().timeout(PATIENCE).diff_unicode_words(&other, &text);
+            for word in diff.iter_all_changes() {
+                let length = word.value().len();
+                match word.tag() {
+                    ChangeTag::Delete => continue,
+                    ChangeTag::Insert => is_new[at..at + length].fill(true),
+                    ChangeTag::Equal => {}
                 }
+                at += length;
             }
         }
-    }
-    (gone, added)
-}
-
-/// Where each line begins, and the end of the text.
-fn starts(text: &str) -> Vec<usize> {
-    let mut at = 0;
-    let mut starts = vec![0];
-    starts.extend(text.split_inclusive('\n').map(|line| {
-        at += line.len();
-        at
-    }));
-    starts
-}
-
-/// Text with ranges of it marked; they may overlap. Marks that only spaces part are one; none
-/// runs over the end of a line.
-fn marked_up(text: &str, mut ranges: Ranges, tag: &str) -> String {
-    ranges.sort_by_key(|range| range.start);
-    let mut joined = Ranges::new();
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last)
-                if range.start <= last.end
-                    || text[last.end..range.start].chars().all(|c| c == ' ') =>
-            {
-                last.end = last.end.max(range.end);
+        // Marks that only a space parts are one.
+        for at in 1..is_new.len().saturating_sub(1) {
+            is_new[at] |= is_new[at - 1] && is_new[at + 1] && text.as_bytes()[at] == b' ';
+        }
+        let mut at = 0;
+        for run in is_new.chunk_by(|a, b| a == b) {
+            let part = &text[at..at + run.len()];
+            if run[0] {
+                self.whole(part);
+            } else {
+                self.plain(part);
             }
-            _ => joined.push(range),
+            at += run.len();
         }
     }
-    let mut page = String::new();
-    let mut at = 0;
-    for range in joined {
-        lines(&mut page, &text[at..range.start], None);
-        lines(&mut page, &text[range.clone()], Some(tag));
-        at = range.end;
+
+    fn plain(&mut self, text: &str) {
+        self.text.push_str(&lines(text, escape));
     }
-    lines(&mut page, &text[at..], None);
-    page
+
+    /// Text that is marked; no mark runs over the end of a line.
+    fn whole(&mut self, text: &str) {
+        let tag = self.tag;
+        let marked = lines(text, |line| {
+            let bare = line.trim_start_matches(' ');
+            let indent = &line[..line.len() - bare.len()];
+            format!("{indent}<{tag}>{}</{tag}>", escape(bare))
+        });
+        self.text.push_str(&marked);
+    }
 }
 
-fn lines(page: &mut String, text: &str, tag: Option<&str>) {
-    for (number, line) in text.split('\n').enumerate() {
-        if number > 0 {
-            page.push('\n');
-        }
-        let blank = line.trim_start_matches(' ');
-        page.push_str(&line[..line.len() - blank.len()]);
-        match tag {
-            _ if blank.is_empty() => {}
-            Some(tag) => push(page, &format!("<{tag}>{}</{tag}>", escape(blank))),
-            None => page.push_str(&escape(blank)),
+fn lines(text: &str, each: impl Fn(&str) -> String) -> String {
+    text.split('\n').map(each).collect::<Vec<_>>().join("\n")
+}
+
+fn list(content: &Content) -> Option<&[Content]> {
+    match content {
+        Content::Array(items) => Some(items),
+        _ => None,
+    }
+}
+
+/// For each item what stands in its place in another list.
+fn pairs<'o>(items: &[Content], other: &'o Content) -> Vec<Option<&'o Content>> {
+    let other = list(other).unwrap_or_default();
+    let texts = |items: &[Content]| items.iter().map(|item| json(item, 0)).collect::<Vec<_>>();
+    let deadline = Instant::now() + PATIENCE;
+    let operations = capture_diff_slices_deadline(
+        Algorithm::Myers,
+        &texts(other),
+        &texts(items),
+        Some(deadline),
+    );
+    let mut pairs = vec![None; items.len()];
+    for operation in operations {
+        for (old, new) in operation.old_range().zip(operation.new_range()) {
+            pairs[new] = other.get(old);
         }
     }
+    pairs
+}
+
+/// Content as JSON that begins at a depth.
+fn json(content: &Content, depth: usize) -> String {
+    serde_json::to_string_pretty(content)
+        .unwrap_or_else(|_| content.to_string())
+        .replace('\n', &format!("\n{}", INDENT.repeat(depth)))
 }
 
 fn push(page: &mut String, markup: &str) {
@@ -270,25 +325,39 @@ code { font: .85em ui-monospace, monospace; }
 ";
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn marks_join_and_stay_within_lines() {
-        let marked = marked_up("a <b>\n  c d", vec![2..9, 3..6, 2..4], "ins");
-        assert_eq!(marked, "a <ins>&lt;b&gt;</ins>\n  <ins>c</ins> d");
-        assert_eq!(marked_up("ab cd", vec![0..1, 1..2, 3..4], "del"), "<del>ab c</del>d");
+    fn marked(content: &str, against: &[&str]) -> String {
+        let read = |text: &str| mnem_store::portable::json::parse(text).unwrap();
+        let others: Vec<_> = against.iter().map(|text| read(text)).collect();
+        let text = Marked::of("ins", &read(content), &others.iter().collect::<Vec<_>>());
+        text.replace("&quot;", "'").replace("<ins>", "«").replace("</ins>", "»")
     }
 
     #[test]
-    fn lines_are_compared_first_and_words_within_them() {
-        let (old, new) = ("a: one two\nb\nc\n", "a: one 2\nc\nd\n");
-        let (gone, added) = compared(old, new);
-        let texts = |text: &'static str, ranges: Ranges| {
-            ranges.into_iter().map(|range| &text[range]).collect::<Vec<_>>()
-        };
-        assert_eq!(texts(old, gone), ["two", "\n", "b"]);
-        assert_eq!(texts(new, added), ["2", "d\n"]);
+    fn what_differs_is_marked_where_it_stands() {
+        let cases = [
+            ("1", "1", "1"),
+            ("1", "1.0", "«1»"),
+            (r#""one two three""#, r#""one""#, "'one «two three»'"),
+            (r#""two words here""#, r#""some thing here""#, "'«two words» here'"),
+            (r#"{"b": 1, "a": 2}"#, r#"{"b": 1}"#, "{\n  «'a': 2»,\n  'b': 1\n}"),
+            (
+                r#"{"a": {"b": [1]}}"#,
+                r#"{"a": {"b": [2]}}"#,
+                "{\n  'a': {\n    'b': [\n      «1»\n    ]\n  }\n}",
+            ),
+            ("[1, 2, 3]", "[1, 3]", "[\n  1,\n  «2»,\n  3\n]"),
+            (r#"{"a": [1]}"#, "[]", "«{»\n  «'a': [»\n    «1»\n  «]»\n«}»"),
+            ("[]", "[1]", "[]"),
+        ];
+        for (content, other, expected) in cases {
+            assert_eq!(marked(content, &[other]), expected, "{content} against {other}");
+        }
+        assert_eq!(marked("[1, 2]", &["[1]", "[2]"]), "[\n  «1»,\n  «2»\n]");
+        assert_eq!(marked(r#""a b""#, &[r#""a c""#, r#""d b""#]), "'«a b»'");
     }
 
     #[test]
