@@ -285,7 +285,7 @@ pub fn has_keys() -> bool {
 pub fn key(text: &str) -> bool {
     let terminal = Term::stderr();
     to_stderr(text);
-    let key = terminal.read_key();
+    let key = terminal.read_key_raw();
     let _ = terminal.clear_line(); // a line that stays does no harm
     matches!(key, Ok(key) if !matches!(key, Key::Escape | Key::CtrlC | Key::Char('q' | 'Q')))
 }
