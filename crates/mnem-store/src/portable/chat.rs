@@ -6,6 +6,8 @@
 //! small table of rules, which a caller may replace. An entity is written only when its content
 //! differs from the one in place, so that blame names the call that taught it and not the one
 //! that read it again.
+//!
+//! Long: the mapping is one rule, read in one place.
 
 use std::collections::BTreeMap;
 
