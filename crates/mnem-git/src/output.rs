@@ -6,6 +6,7 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -303,6 +304,13 @@ impl Progress {
     /// Of a number of things that nobody knows before.
     pub fn counting(things: &'static str) -> Self {
         Self::drawn(ProgressBar::new_spinner(), "{spinner} {pos} {msg}", things)
+    }
+
+    /// Of something whose end nobody knows.
+    pub fn busy(doing: &'static str) -> Self {
+        let progress = Self::drawn(ProgressBar::new_spinner(), "{spinner} {msg}", doing);
+        progress.0.enable_steady_tick(Duration::from_millis(100));
+        progress
     }
 
     fn drawn(bar: ProgressBar, template: &str, things: &'static str) -> Self {
