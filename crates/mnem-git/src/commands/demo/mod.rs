@@ -7,6 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use mnem_store::{Error, ErrorKind, Hint, Store};
+
 use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Output, has_keys, key};
@@ -54,6 +56,7 @@ pub fn run(context: &Context, args: &Args) -> Result<Demo, Failure> {
     };
     let directory = match (&args.keep, &temporary) {
         (Some(directory), _) => {
+            refuse_in_store(context, directory)?;
             fs::create_dir_all(directory)
                 .map_err(|e| refused(&format!("make {}", directory.display()), &e))?;
             directory.as_path()
@@ -89,6 +92,20 @@ pub fn run(context: &Context, args: &Args) -> Result<Demo, Failure> {
     is_over(output.part(&told::closing(args.keep.as_deref())))?;
     drop(here);
     Ok(demo)
+}
+
+/// Refuses to tell the story in somebody's store.
+fn refuse_in_store(context: &Context, directory: &Path) -> Result<(), Failure> {
+    let there = directory.ancestors().find(|path| path.exists());
+    let there = there.filter(|path| *path != Path::new("")).unwrap_or(Path::new("."));
+    match Store::open(there, context.environment()) {
+        Err(error) if error.kind() == ErrorKind::NoStore => Ok(()),
+        // Also one that cannot be opened is somebody's.
+        _ => {
+            let message = format!("{} is in a store already", directory.display());
+            Err(Error::new(ErrorKind::StoreExists, message).hint(Hint::OtherStore).into())
+        }
+    }
 }
 
 impl Typed {
