@@ -12,7 +12,7 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters demo bench sweep chaos-report fmt lint wheel need clean
+.PHONY: test test-core test-python test-adapters demo demo-svg bench sweep chaos-report fmt lint wheel need clean
 
 test: test-core test-python test-adapters
 
@@ -38,16 +38,22 @@ test-python: wheel .venv/test/ready
 	.venv/test/bin/basedpyright --pythonpath .venv/test/bin/python
 	.venv/test/bin/python -m mypy.stubtest mnem._mnem
 	.venv/test/bin/pytest --import-mode=importlib python/tests
+	.venv/test/bin/python tools/demo_svg.py --check
 
 # Published packages that build on ours, unchanged, in an environment of their own.
 test-adapters: wheel .venv/published/ready
 	.venv/published/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	.venv/published/bin/pytest --import-mode=importlib tests/published
 
-# A short transcript replayed into memory, and one wrong belief traced in it.
+# A wrong belief is found, traced and put right, in real commands.
 demo: wheel .venv/demo/ready
 	.venv/demo/$(PIP) --force-reinstall --no-deps $(WHEEL)
-	.venv/demo/bin/python examples/demo.py
+	.venv/demo/bin/mnem demo
+
+# The picture of the README, drawn from what the demo prints.
+demo-svg: wheel .venv/test/ready
+	.venv/test/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/test/bin/python tools/demo_svg.py
 
 # Commits per second, fsyncs, object inserts and bytes per commit of the replay.
 bench: need

@@ -34,6 +34,7 @@ pub enum Command {
     Get(commands::get::Args),
     Add(commands::add::Args),
     Rm(commands::rm::Args),
+    Unstage(commands::unstage::Args),
     Commit(commands::commit::Args),
     Status(commands::status::Args),
     Log(commands::log::Args),
@@ -48,8 +49,29 @@ pub enum Command {
     Restore(commands::restore::Args),
     Undo(commands::undo::Args),
     Reflog(commands::reflog::Args),
+    Approve(commands::approve::Args),
+    Reject(commands::reject::Args),
     Verify(commands::verify::Args),
     ImportChat(commands::import_chat::Args),
+    Demo(commands::demo::Args),
+}
+
+impl Command {
+    /// Why `--branch` says nothing to this command, when it does not.
+    pub fn refuses_branch(&self) -> Option<&'static str> {
+        match self {
+            Self::Add(_) | Self::Rm(_) | Self::Unstage(_) | Self::Commit(_) => {
+                Some("staging belongs to HEAD, and --branch leaves both alone")
+            }
+            Self::Checkout(_) => Some("checkout moves HEAD, and --branch leaves it alone"),
+            Self::Branch(_) => Some("branch takes its names as arguments, not with --branch"),
+            Self::Init(_) => Some("a new store begins on --default-branch, not on --branch"),
+            Self::Verify(_) => Some("verify checks the whole store, not one --branch"),
+            Self::Reject(_) => Some("reject opens no store, so there is no --branch to be on"),
+            Self::Demo(_) => Some("the demo has branches of its own, and takes no --branch"),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mnem_store::ops::Meta;
 use mnem_store::store::revision::parse_time;
-use mnem_store::{Clock, Environment, Store};
+use mnem_store::{BranchName, Clock, Environment, Error, Hint, Store};
 
 use crate::error::Failure;
 use crate::system::{self, SystemEntropy};
@@ -16,6 +16,9 @@ pub struct Context {
     /// Use the store at or above PATH [default: `MNEM_STORE`, then this directory]
     #[arg(short = 'C', value_name = "PATH", global = true)]
     pub directory: Option<PathBuf>,
+    /// Read and write the branch NAME; HEAD and what is staged stay as they are
+    #[arg(long = "branch", value_name = "NAME", global = true)]
+    pub on_branch: Option<String>,
     /// Print one JSON document, also for an error
     #[arg(long, global = true)]
     pub json: bool,
@@ -64,8 +67,33 @@ impl Context {
         }
     }
 
-    /// The store.
+    /// The store; with `--branch` a handle that is bound to that branch, which must exist.
     pub fn open(&self) -> Result<Store, Failure> {
+        let store = self.open_on_head()?;
+        let Some(name) = &self.on_branch else { return Ok(store) };
+        let branch = BranchName::from_stored(name.as_str());
+        if !store.branches()?.contains_key(&branch) {
+            let error = Error::not_found(format!("no branch named {name:?}"));
+            return Err(error.hint(Hint::ListBranches).into());
+        }
+        Ok(store.on(&branch, &system::author(None))?)
+    }
+
+    /// The same for a command that teaches something new: a branch that is missing is made at
+    /// the default branch's commit, and its name comes back too.
+    pub fn open_to_write(&self, author: &Author) -> Result<(Store, Option<String>), Failure> {
+        let store = self.open_on_head()?;
+        let Some(name) = &self.on_branch else { return Ok((store, None)) };
+        let branch = BranchName::from_stored(name.as_str());
+        let is_new = !store.branches()?.contains_key(&branch);
+        if is_new {
+            BranchName::new(name.as_str()).map_err(|error| Failure::argument(&error))?;
+        }
+        let bound = store.on(&branch, &author.name())?;
+        Ok((bound, is_new.then(|| name.clone())))
+    }
+
+    fn open_on_head(&self) -> Result<Store, Failure> {
         Ok(Store::open(&self.directory(), self.environment())?)
     }
 

@@ -10,8 +10,18 @@ pub const USAGE: u8 = 2;
 pub const TROUBLE: u8 = 3;
 
 /// What helps where the engine has no hint. Words between backquotes are a command that exists.
-pub const HINTS: [&str; 7] =
-    [HINT_EMPTY, HINT_GET, HINT_JSON_TEXT, HINT_NEVER, HINT_NEW, HINT_TRANSCRIPT_NAME, HINT_USAGE];
+pub const HINTS: [&str; 8] = [
+    HINT_BRANCH,
+    HINT_EMPTY,
+    HINT_GET,
+    HINT_JSON_TEXT,
+    HINT_NEVER,
+    HINT_NEW,
+    HINT_TRANSCRIPT_NAME,
+    HINT_USAGE,
+];
+/// A command that is on no branch.
+pub const HINT_BRANCH: &str = "`mnem remember ID CONTENT --branch NAME` writes to a branch; `mnem checkout NAME` switches to it";
 /// Empty text is asked for.
 pub const HINT_EMPTY: &str = r#"`mnem remember ID --content-json '""'` writes empty text"#;
 /// A node where a revision belongs.

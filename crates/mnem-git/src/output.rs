@@ -6,9 +6,12 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use console::{Key, Term};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::error::{Failure, HINT_USAGE, USAGE};
@@ -29,6 +32,8 @@ pub enum Shade {
     Error,
     /// The word before a hint.
     Hint,
+    /// A heading, or a command as it is typed.
+    Strong,
 }
 
 impl Shade {
@@ -39,6 +44,7 @@ impl Shade {
             Self::Removed => AnsiColor::Red.on_default(),
             Self::Error => AnsiColor::Red.on_default().bold(),
             Self::Hint => AnsiColor::Cyan.on_default(),
+            Self::Strong => Style::new().bold(),
         }
     }
 }
@@ -90,6 +96,17 @@ impl Page {
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     json: bool,
+    streams: Streams,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Streams {
+    /// Data to standard output, everything else to standard error.
+    Both,
+    /// Everything to standard output: how a story is told.
+    One,
+    /// Nothing is said.
+    Neither,
 }
 
 #[derive(Serialize)]
@@ -115,7 +132,37 @@ struct Problem<'p> {
 impl Output {
     /// Answers in words, or in JSON.
     pub fn new(json: bool) -> Self {
-        Self { json }
+        Self { json, streams: Streams::Both }
+    }
+
+    /// For commands that are part of a larger answer: they say everything on standard output,
+    /// or, where the answer is JSON, nothing.
+    pub fn within(json: bool) -> Self {
+        Self { json: false, streams: if json { Streams::Neither } else { Streams::One } }
+    }
+
+    /// Prints part of an answer.
+    pub fn part(self, page: &Page) -> io::Result<()> {
+        page.print(self)
+    }
+
+    /// Prints to standard output; colours stay only where a terminal shows them.
+    fn say(self, text: &str) -> io::Result<()> {
+        if matches!(self.streams, Streams::Neither) {
+            return Ok(());
+        }
+        let mut stream = AutoStream::auto(io::stdout().lock());
+        stream.write_all(text.as_bytes())?;
+        stream.flush()
+    }
+
+    /// Prints what is no answer. There is nowhere to say that this failed.
+    fn tell(self, text: &str) {
+        match self.streams {
+            Streams::Both => to_stderr(text),
+            Streams::One => drop(self.say(text)),
+            Streams::Neither => {}
+        }
     }
 
     /// Prints a report and returns the exit code.
@@ -123,11 +170,11 @@ impl Output {
         let refusal = report.refusal();
         let exit = refusal.as_ref().map_or(0, |failure| failure.exit);
         let written = if self.json {
-            document(R::COMMAND, R::VERSION, report).and_then(|text| to_stdout(&text))
+            document(R::COMMAND, R::VERSION, report).and_then(|text| self.say(&text))
         } else {
             let mut page = Page::default();
             report.human(&mut page);
-            let written = page.print();
+            let written = page.print(self);
             if let (Ok(()), Some(failure)) = (&written, &refusal) {
                 self.failure(failure);
             }
@@ -163,7 +210,7 @@ impl Output {
             }
             page.text
         };
-        to_stderr(&text);
+        self.tell(&text);
         failure.exit
     }
 
@@ -171,7 +218,7 @@ impl Output {
     pub fn usage(self, error: &clap::Error) -> u8 {
         let text = error.render();
         if !error.use_stderr() {
-            return self.finished(to_stdout(&text.ansi().to_string()), 0);
+            return self.finished(self.say(&text.ansi().to_string()), 0);
         }
         if self.json {
             let plain = text.to_string();
@@ -183,18 +230,18 @@ impl Output {
             let usage = plain.lines().find(|line| line.starts_with("Usage: "));
             return self.failure(&Failure::usage(message).hint(usage.unwrap_or(HINT_USAGE)));
         }
-        to_stderr(&text.ansi().to_string());
+        self.tell(&text.ansi().to_string());
         USAGE
     }
 }
 
 impl Page {
-    fn print(&self) -> io::Result<()> {
+    fn print(&self, output: Output) -> io::Result<()> {
         match &self.exact {
-            None => to_stdout(&self.text)?,
+            None => output.say(&self.text)?,
             Some(exact) if io::stdout().is_terminal() => {
                 let lines: Vec<_> = exact.lines().map(clean).collect();
-                to_stdout(&format!("{}\n", lines.join("\n")))?;
+                output.say(&format!("{}\n", lines.join("\n")))?;
             }
             Some(exact) => {
                 let mut stream = io::stdout().lock();
@@ -204,7 +251,7 @@ impl Page {
         }
         if !self.notes.is_empty() {
             let notes: Vec<_> = self.notes.iter().map(|note| clean(note) + "\n").collect();
-            to_stderr(&notes.concat());
+            output.tell(&notes.concat());
         }
         Ok(())
     }
@@ -218,13 +265,6 @@ fn document<T: Serialize>(command: &'static str, version: u32, body: &T) -> io::
     Ok(text.lines().map(|line| clean(line) + "\n").collect())
 }
 
-/// Prints to standard output; colours stay only where a terminal shows them.
-fn to_stdout(text: &str) -> io::Result<()> {
-    let mut stream = AutoStream::auto(io::stdout().lock());
-    stream.write_all(text.as_bytes())?;
-    stream.flush()
-}
-
 /// Prints to standard error. There is nowhere to say that this failed.
 fn to_stderr(text: &str) {
     let _ = AutoStream::auto(io::stderr().lock()).write_all(text.as_bytes());
@@ -234,6 +274,63 @@ fn to_stderr(text: &str) {
 pub fn prompt(text: &str) {
     if io::stdin().is_terminal() {
         to_stderr(&format!("{text}\n"));
+    }
+}
+
+/// Whether there is a person who could press a key.
+pub fn has_keys() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Waits for a key at a terminal. False when the person had enough: q, Escape or Ctrl-C.
+pub fn key(text: &str) -> bool {
+    let terminal = Term::stderr();
+    to_stderr(text);
+    let key = terminal.read_key_raw();
+    let _ = terminal.clear_line(); // a line that stays does no harm
+    matches!(key, Ok(key) if !matches!(key, Key::Escape | Key::CtrlC | Key::Char('q' | 'Q')))
+}
+
+/// How far a long task is, on standard error where that is a terminal. Gone when dropped.
+#[derive(Debug)]
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// Of a known number of things.
+    pub fn of(things: &'static str, total: u64) -> Self {
+        Self::drawn(ProgressBar::new(total), "{wide_bar} {pos}/{len} {msg}", things)
+    }
+
+    /// Of a number of things that nobody knows before.
+    pub fn counting(things: &'static str) -> Self {
+        Self::drawn(ProgressBar::new_spinner(), "{spinner} {pos} {msg}", things)
+    }
+
+    /// Of something whose end nobody knows.
+    pub fn busy(doing: &'static str) -> Self {
+        let progress = Self::drawn(ProgressBar::new_spinner(), "{spinner} {msg}", doing);
+        progress.0.enable_steady_tick(Duration::from_millis(100));
+        progress
+    }
+
+    fn drawn(bar: ProgressBar, template: &str, things: &'static str) -> Self {
+        // Drawn by itself only where standard error is a terminal.
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(things);
+        Self(bar)
+    }
+
+    /// So many are done.
+    pub fn at(&self, done: u64) {
+        self.0.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -8,7 +8,7 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command};
 use crate::commands;
-use crate::error::Failure;
+use crate::error::{Failure, HINT_BRANCH};
 use crate::output::Output;
 use crate::report::{Report, version::Version};
 
@@ -27,8 +27,21 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     })
 }
 
+/// Runs one command for a larger one.
+pub fn within(output: Output, arguments: &[String]) -> u8 {
+    match Cli::try_parse_from(arguments) {
+        Ok(cli) => dispatch(output, cli),
+        Err(error) => output.usage(&error),
+    }
+}
+
 fn dispatch(output: Output, cli: Cli) -> u8 {
     let context = cli.context;
+    if context.on_branch.is_some()
+        && let Some(why) = cli.command.as_ref().and_then(Command::refuses_branch)
+    {
+        return output.failure(&Failure::usage(why).hint(HINT_BRANCH));
+    }
     match cli.command {
         None => show(output, Ok(Version::of(cli.version))),
         Some(Command::Init(args)) => show(output, commands::init::run(&context, args)),
@@ -37,6 +50,7 @@ fn dispatch(output: Output, cli: Cli) -> u8 {
         Some(Command::Get(args)) => show(output, commands::get::run(&context, args)),
         Some(Command::Add(args)) => show(output, commands::add::run(&context, args)),
         Some(Command::Rm(args)) => show(output, commands::rm::run(&context, args)),
+        Some(Command::Unstage(args)) => show(output, commands::unstage::run(&context, args)),
         Some(Command::Commit(args)) => show(output, commands::commit::run(&context, args)),
         Some(Command::Status(args)) => show(output, commands::status::run(&context, &args)),
         Some(Command::Log(args)) => show(output, commands::log::run(&context, &args)),
@@ -51,8 +65,11 @@ fn dispatch(output: Output, cli: Cli) -> u8 {
         Some(Command::Restore(args)) => show(output, commands::restore::run(&context, args)),
         Some(Command::Undo(args)) => show(output, commands::undo::run(&context, args)),
         Some(Command::Reflog(args)) => show(output, commands::reflog::run(&context, &args)),
+        Some(Command::Approve(args)) => show(output, commands::approve::run(&context, args)),
+        Some(Command::Reject(args)) => show(output, commands::reject::run(args)),
         Some(Command::Verify(args)) => show(output, commands::verify::run(&context, &args)),
         Some(Command::ImportChat(args)) => show(output, commands::import_chat::run(&context, args)),
+        Some(Command::Demo(args)) => show(output, commands::demo::run(&context, &args)),
     }
 }
 

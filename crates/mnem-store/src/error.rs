@@ -99,6 +99,7 @@ hints! {
     ListNodes => "`mnem show` lists the memory",
     FirstCommit => "`mnem remember ID CONTENT` makes the first commit",
     StageSomething => "`mnem add ID CONTENT` stages a node; `mnem remember ID CONTENT` writes one at once",
+    ListStaged => "`mnem status` lists what is staged",
     StartBranch => "`mnem checkout -b NAME` starts a branch here",
     CommitOrDiscard => "`mnem commit -m MESSAGE` keeps the staged changes; `mnem checkout REV --discard` drops them",
     CommitStaged => "`mnem commit -m MESSAGE` keeps the staged changes; `mnem status` lists them",

@@ -6,6 +6,7 @@ use mnem_store::{CommitId, Error, ErrorKind, NodeId, Store};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::input::parse;
+use crate::output::Progress;
 use crate::report::bisect::{Bisect, Flip};
 use crate::report::shapes::{Node, Origin};
 
@@ -55,7 +56,9 @@ pub fn run(context: &Context, args: Args) -> Result<Bisect, Failure> {
     let exactly = matches!(test, NodeTest::Equals(_));
     let store = context.open()?;
     let bad = store.resolve_or_head(args.bad.as_deref())?;
+    let busy = Progress::busy("searching the history");
     let found = store.bisect_node(&node, &test, Some(&bad.to_string()), args.good.as_deref())?;
+    drop(busy);
     let flips = found.flips.into_iter().map(|flip| {
         let commit = store.commit_object(flip.commit)?;
         Ok(Flip {

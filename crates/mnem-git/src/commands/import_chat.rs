@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use mnem_store::Content;
-use mnem_store::portable::chat::{ChatOptions, Rule, import_chat};
+use mnem_store::portable::chat::{ChatOptions, Rule, import_chat_watched};
 
 use crate::context::{Author, Context};
 use crate::error::{Failure, HINT_TRANSCRIPT_NAME};
 use crate::input::read_json;
+use crate::output::Progress;
 use crate::report::import_chat::ImportChat;
 
 /// Read a chat transcript into memory, one commit per tool result that taught something
@@ -43,14 +44,17 @@ pub fn run(context: &Context, args: Args) -> Result<ImportChat, Failure> {
         Content::Map(map) => map.get("messages").unwrap_or(&whole),
         _ => &whole,
     };
-    if !matches!(messages, Content::Array(_)) {
+    let Content::Array(list) = messages else {
         let message = format!("{}: a transcript is a list of messages", args.file.display());
         return Err(Failure::usage(message));
-    }
+    };
     let rules = args.rules.as_deref().map(read_rules).transpose()?;
     let (keep_all, author, time) = (args.keep_all, args.author.name(), context.time);
     let options = ChatOptions { transcript, rules, keep_all, author, time };
-    let report = import_chat(&context.open()?, messages, &options)?;
+    let (store, new_branch) = context.open_to_write(&args.author)?;
+    let bar = Progress::of("messages", list.len() as u64);
+    let report = import_chat_watched(&store, messages, &options, |read| bar.at(read))?;
+    drop(bar);
     Ok(ImportChat {
         transcript: report.transcript,
         messages: report.messages,
@@ -61,6 +65,7 @@ pub fn run(context: &Context, args: Args) -> Result<ImportChat, Failure> {
         unchanged: report.unchanged,
         passed_over: report.passed_over,
         head: report.head,
+        new_branch,
     })
 }
 

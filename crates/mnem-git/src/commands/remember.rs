@@ -42,7 +42,7 @@ pub fn run(context: &Context, args: Args) -> Result<Remember, Failure> {
         }
     };
     let node = args.provenance.node(id.clone(), value.read()?);
-    let store = context.open()?;
+    let (store, new_branch) = context.open_to_write(&args.author)?;
     let message = args.message.unwrap_or_else(|| format!("remember {id}"));
     let meta = context.meta(message.as_str(), &args.author);
     let mut before = None;
@@ -50,5 +50,12 @@ pub fn run(context: &Context, args: Args) -> Result<Remember, Failure> {
         before = snapshot.commit();
         Ok(Changes::from([(id.clone(), Some(node))]))
     })?;
-    Ok(Remember { id, commit, message, changed: before != Some(commit), new_id: args.new })
+    Ok(Remember {
+        id,
+        commit,
+        message,
+        changed: before != Some(commit),
+        new_branch,
+        new_id: args.new,
+    })
 }

@@ -5,6 +5,7 @@ use mnem_store::{Environment, ErrorKind, Store};
 
 use crate::context::Context;
 use crate::error::Failure;
+use crate::output::Progress;
 use crate::report::verify::Verify;
 
 /// Check every object and reference of the store
@@ -15,8 +16,12 @@ pub struct Args {}
 
 pub fn run(context: &Context, _: &Args) -> Result<Verify, Failure> {
     let environment = Environment { check_pages: true, ..context.environment() };
-    let store = Store::open(&context.directory(), environment);
-    let verified = match store.and_then(|store| store.verify(|_| ())).map_err(Failure::from) {
+    let bar = Progress::counting("objects");
+    let verified = Store::open(&context.directory(), environment)
+        .and_then(|store| store.verify(|read| bar.at(read)))
+        .map_err(Failure::from);
+    drop(bar);
+    let verified = match verified {
         Ok(verified) => verified,
         // Too damaged to be read on: that is what is wrong.
         Err(failure) if failure.code == ErrorKind::CorruptStore.code() => {

@@ -29,12 +29,18 @@ pub struct ImportChat {
     /// The branch's commit afterwards; null when nothing was ever written.
     #[serde(serialize_with = "text_or_null")]
     pub head: Option<CommitId>,
+    /// The branch that was made for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_branch: Option<String>,
 }
 
 impl Report for ImportChat {
     const COMMAND: &'static str = "import-chat";
 
     fn human(&self, page: &mut Page) {
+        if let Some(branch) = &self.new_branch {
+            page.note(format!("{branch} is a new branch"));
+        }
         if self.before == self.messages {
             let messages = counted(self.messages, "message");
             page.line(format!("Nothing new in {}: {messages} read before", self.transcript));

@@ -1,5 +1,7 @@
 //! What a merge came to.
 
+use std::path::PathBuf;
+
 use mnem_store::{CommitId, ErrorKind};
 use serde::Serialize;
 
@@ -14,7 +16,7 @@ use crate::output::{Page, Shade};
 pub struct Merge {
     /// `up-to-date`, `fast-forwarded`, `merged` or `conflicts`.
     pub status: &'static str,
-    /// Where this branch is now when it moved; else null.
+    /// Where this branch is now when it moved, or would be when it only moves forward; else null.
     #[serde(serialize_with = "text_or_null")]
     pub commit: Option<CommitId>,
     /// What needs an answer; nothing was written when there is any.
@@ -25,6 +27,15 @@ pub struct Merge {
     pub theirs: String,
     /// The message of the merge commit, when one was made.
     pub message: Option<String>,
+    /// Whether this is what a merge would come to: nothing was written.
+    pub dry_run: bool,
+    /// The page that shows the conflicts, when one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub html: Option<PathBuf>,
+    #[serde(skip)]
+    pub(crate) bound: bool,
+    #[serde(skip)]
+    pub(crate) author: Option<String>,
 }
 
 /// A node that both sides changed, apart.
@@ -59,6 +70,10 @@ impl Report for Merge {
     const COMMAND: &'static str = "merge";
 
     fn human(&self, page: &mut Page) {
+        if self.dry_run {
+            self.dry(page);
+            return;
+        }
         match (self.commit, &self.message) {
             (Some(commit), Some(message)) => committed(page, commit, message),
             (Some(commit), None) => {
@@ -79,12 +94,44 @@ impl Report for Merge {
     fn refusal(&self) -> Option<Failure> {
         let first = self.conflicts.first()?;
         let message = format!("{} and {} disagree; nothing was written", self.branch, self.theirs);
-        let theirs = quoted(&self.theirs);
         let answer = quoted(&format!("{}=theirs", first.id));
+        let mut merge = format!("mnem merge {}", quoted(&self.theirs));
+        if self.bound {
+            merge = format!("{merge} --branch {}", quoted(&self.branch));
+        }
+        if let Some(author) = &self.author {
+            merge = format!("{merge} --author {}", quoted(author));
+        }
         Some(Failure::no(ErrorKind::Conflict, message).hint(format!(
-            "`mnem merge {theirs} --resolve {answer}` (ours, base, delete) answers one, \
-             `mnem merge {theirs} --strategy theirs` (ours) every other"
+            "`{merge} --resolve {answer}` (ours, base, delete, @FILE) answers one, \
+             `{merge} --strategy theirs` (ours) every other"
         )))
+    }
+}
+
+impl Merge {
+    fn dry(&self, page: &mut Page) {
+        page.say("(dry run) ");
+        match self.commit {
+            Some(commit) => {
+                page.say(format!("would fast-forward {} to ", self.branch));
+                page.shade(Shade::Id, commit.short()).end();
+            }
+            None if self.status == "up-to-date" => page.line("already up to date"),
+            None if self.conflicts.is_empty() => {
+                page.line(format!("would merge {} into {}", self.theirs, self.branch));
+            }
+            None => {
+                // The original's line, `node(s)` included: others read it.
+                page.line(format!("would conflict in {} node(s):", self.conflicts.len()));
+                for conflict in &self.conflicts {
+                    block(page, conflict);
+                }
+            }
+        }
+        if let Some(path) = &self.html {
+            page.note(format!("the page is {}", path.display()));
+        }
     }
 }
 

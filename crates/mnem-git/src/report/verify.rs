@@ -37,8 +37,7 @@ impl Report for Verify {
             counted(*nodes, "memory node"),
             if *branches == 1 { "1 branch".into() } else { format!("{branches} branches") },
         ];
-        let verdict =
-            if problems.is_empty() { "everything is as it was written" } else { "damaged" };
+        let verdict = if problems.is_empty() { "all intact" } else { "damaged" };
         page.line(format!("Checked {}: {verdict}", checked.join(", ")));
     }
 

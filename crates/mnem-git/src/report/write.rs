@@ -20,6 +20,9 @@ pub struct Remember {
     pub message: String,
     /// Whether anything changed.
     pub changed: bool,
+    /// The branch that was made for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_branch: Option<String>,
     #[serde(skip)]
     pub(crate) new_id: bool,
 }
@@ -28,6 +31,9 @@ impl Report for Remember {
     const COMMAND: &'static str = "remember";
 
     fn human(&self, page: &mut Page) {
+        if let Some(branch) = &self.new_branch {
+            page.note(format!("{branch} is a new branch"));
+        }
         if self.new_id {
             page.line(&self.id);
         }

@@ -1,13 +1,16 @@
 //! The command as its user meets it: what is typed, what is printed, how it ends.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
+mod bound;
 mod branches;
+mod demo;
 mod hints;
 mod history;
 mod input;
 mod memory;
 mod output;
 mod refused;
+mod review;
 mod staging;
 mod stores;
 mod taken_back;

@@ -40,6 +40,21 @@ fn status_tells_each_kind_of_change() {
 }
 
 #[test]
+fn out_of_staging() {
+    let mut t = Terminal::with_store();
+    t.quietly("mnem remember gone before");
+    t.quietly("mnem add draft x");
+    t.quietly("mnem rm gone");
+    t.run("mnem unstage draft")
+        .run("mnem unstage gone --json")
+        .run("mnem unstage gone")
+        .run("mnem unstage nobody --json")
+        .run("mnem status")
+        .run("mnem show");
+    assert_snapshot!(t.transcript());
+}
+
+#[test]
 fn staging_as_json() {
     let mut t = Terminal::with_store();
     t.run("mnem add plan 'canary rollout' --json")

@@ -107,6 +107,20 @@ impl Terminal {
         self
     }
 
+    /// What the store holds and the names of the files beside it: as before when nothing was
+    /// written.
+    pub fn holdings(&mut self) -> String {
+        let mut held: Vec<_> = fs::read_dir(self.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        held.sort();
+        for line in ["mnem verify", "mnem branch --json", "mnem status --json"] {
+            held.push(self.quietly(line));
+        }
+        held.join("\n")
+    }
+
     /// Everything that was typed and printed.
     pub fn transcript(&self) -> &str {
         &self.transcript

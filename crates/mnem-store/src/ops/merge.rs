@@ -183,6 +183,18 @@ impl Store {
         let mut settling = Settling::new(self, &engine, &branch, resolver, options);
         settling.on_tip("merge", |settling, _, tip| settling.merge(tip, theirs, their_commit))
     }
+
+    /// What [`Store::merge`] would come to now, refusals included. Nothing is written: the commit
+    /// that [`MergeOutcome::Merged`] names here is one that no store has.
+    pub fn plan_merge(&self, theirs: &str, options: &MergeOptions) -> Result<MergeOutcome, Error> {
+        let engine = self.engine()?;
+        let their_commit = self.resolve(theirs)?;
+        let branch = self.branch_to_write(&engine, "merge")?;
+        self.refuse_staged(&engine, "merge", Hint::CommitStaged)?;
+        let (_, tip) = self.starting_point(&engine, &branch)?;
+        let mut settling = Settling::new(self, &engine, &branch, &StructuralOnly, options);
+        Ok(settling.merge(tip, theirs, their_commit)?.1)
+    }
 }
 
 impl Settling<'_> {

@@ -6,6 +6,8 @@
 //! small table of rules, which a caller may replace. An entity is written only when its content
 //! differs from the one in place, so that blame names the call that taught it and not the one
 //! that read it again.
+//!
+//! Long: the mapping is one rule, read in one place.
 
 use std::collections::BTreeMap;
 
@@ -177,6 +179,16 @@ pub fn import_chat(
     messages: &Content,
     options: &ChatOptions,
 ) -> Result<ChatReport, Error> {
+    import_chat_watched(store, messages, options, |_| ())
+}
+
+/// The same; `progress` is called with the number of messages read so far.
+pub fn import_chat_watched(
+    store: &Store,
+    messages: &Content,
+    options: &ChatOptions,
+    mut progress: impl FnMut(u64),
+) -> Result<ChatReport, Error> {
     let Content::Array(messages) = messages else {
         return Err(Error::invalid("a transcript is a list of messages"));
     };
@@ -191,6 +203,7 @@ pub fn import_chat(
     let mut reading = Reading::new(store, messages, options)?;
     for (index, message) in messages.iter().enumerate().skip(reading.place.read) {
         reading.message(index, message)?;
+        progress(index as u64 + 1);
     }
     reading.finish()
 }

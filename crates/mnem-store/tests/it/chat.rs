@@ -1,7 +1,7 @@
 //! Transcripts: what is learnt, from which call, and what a second reading adds.
 
 use mnem_store::ops::log::LogOptions;
-use mnem_store::portable::chat::{ChatOptions, ChatReport, Rule, import_chat};
+use mnem_store::portable::chat::{ChatOptions, ChatReport, Rule, import_chat, import_chat_watched};
 use mnem_store::portable::json;
 use mnem_store::{Content, ErrorKind, Store};
 
@@ -79,6 +79,19 @@ fn read(
 
 fn commits(store: &Store) -> usize {
     store.log(&LogOptions::default()).unwrap().len()
+}
+
+#[test]
+fn the_progress_counts_messages() {
+    let store = in_memory();
+    let messages = json::parse(&format!("[{}]", transcript().join(","))).unwrap();
+    let mut seen = Vec::new();
+    import_chat_watched(&store, &messages, &options(false), |read| seen.push(read)).unwrap();
+    let all = transcript().len() as u64;
+    assert_eq!(seen, (1..=all).collect::<Vec<_>>());
+    seen.clear();
+    import_chat_watched(&store, &messages, &options(false), |read| seen.push(read)).unwrap();
+    assert!(seen.is_empty(), "everything was read before");
 }
 
 #[test]

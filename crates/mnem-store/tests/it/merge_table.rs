@@ -441,3 +441,33 @@ fn provenance_alone_is_an_edit() {
         ConflictKind::EditEdit
     );
 }
+
+#[test]
+fn a_plan_is_what_the_merge_comes_to_and_writes_nothing() {
+    let time = MergeOptions { time: Some(7), author: "tester".into(), ..MergeOptions::default() };
+    let ours = MergeOptions { strategy: Some(Strategy::Ours), ..time.clone() };
+    let stray = MergeOptions { resolutions: [(id("y"), Resolution::Ours)].into(), ..time.clone() };
+    let values = [None, Some("a"), Some("b"), Some("c")];
+    for base in values {
+        for (mine, other) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
+            for options in [&time, &ours, &stray] {
+                let (store, _) = forked(base, mine, other);
+                let before = (store.branches().unwrap(), store.verify(|_| ()).unwrap());
+                let planned = store.plan_merge(SIDE, options);
+                let after = (store.branches().unwrap(), store.verify(|_| ()).unwrap());
+                assert_eq!(after, before);
+                let merged = store.merge(SIDE, options);
+                assert_eq!(planned.map_err(|e| e.to_string()), merged.map_err(|e| e.to_string()));
+            }
+        }
+    }
+    let (store, side) = forked(Some("a"), Some("a"), Some("b"));
+    assert_eq!(store.plan_merge("main", &time).unwrap(), MergeOutcome::UpToDate);
+    let tip = store.head_commit().unwrap().unwrap();
+    store.create_branch(&BranchName::new("early").unwrap(), Some("main~1"), "t").unwrap();
+    let early = store.on(&BranchName::new("early").unwrap(), "t").unwrap();
+    assert_eq!(early.plan_merge("main", &time).unwrap(), MergeOutcome::FastForwarded(tip));
+    store.stage(note("draft", "x")).unwrap();
+    assert!(store.plan_merge(SIDE, &time).unwrap_err().to_string().contains("staged"));
+    assert!(matches!(side.plan_merge("main", &time).unwrap(), MergeOutcome::Merged(_)));
+}

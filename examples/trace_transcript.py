@@ -3,7 +3,7 @@
 Replays the transcript beside this file into a fresh store, one commit for each tool result that
 taught something, and traces the belief in it. Run it with the `mnem` package installed:
 
-    python examples/demo.py
+    python examples/trace_transcript.py
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def trace(store: mnem.Store) -> None:
 
 
 def main() -> int:
-    # Ids that depend on the content alone, so that the demo prints the same ones each time.
+    # Ids that depend on the content alone, so that this prints the same ones each time.
     with (
         tempfile.TemporaryDirectory() as directory,
         mnem.init(directory, reproducible=True) as store,

@@ -1,0 +1,70 @@
+"""What the command does only at a terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pty = pytest.importorskip("pty", reason="there are pseudo-terminals on Unix only")
+
+COMMAND = Path(sys.executable).with_name("mnem")
+
+
+def at_a_terminal(*words: str, keys: bytes, cwd: Path) -> tuple[int, str]:
+    """The exit code and everything that was shown; the keys are pressed at each `--`."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [COMMAND, *words],
+        cwd=cwd,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={"TERM": "xterm", "PATH": os.environ["PATH"], "TMPDIR": str(cwd)},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    shown = b""
+    waiting = list(keys)
+    while True:
+        try:
+            read = os.read(ours, 4096)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not read:
+            break
+        shown += read
+        if shown.endswith(b"q ends --") and waiting:
+            os.write(ours, bytes([waiting.pop(0)]))
+    os.close(ours)
+    return process.wait(), shown.decode()
+
+
+@pytest.mark.parametrize("last", [b"q", b"\x1b", b"\x03"])
+def test_the_demo_waits_for_keys(last: bytes, tmp_path: Path) -> None:
+    code, shown = at_a_terminal("demo", "--step", keys=b" " + last, cwd=tmp_path)
+    assert code == 0
+    assert "2/9" in shown
+    assert "3/9" not in shown
+    assert list(tmp_path.iterdir()) == [], "nothing stays"
+
+
+def test_the_demo_goes_on_to_its_end(tmp_path: Path) -> None:
+    code, shown = at_a_terminal("demo", "--step", keys=b"x" * 8, cwd=tmp_path)
+    assert code == 0
+    assert shown.count("q ends --") == 8
+    assert "What you saw" in shown
+
+
+def test_progress_is_shown_to_a_person_alone(tmp_path: Path) -> None:
+    for words in (["init"], ["remember", "plan", "basic"]):
+        subprocess.run([COMMAND, *words], cwd=tmp_path, check=True, capture_output=True)
+    code, shown = at_a_terminal("verify", keys=b"", cwd=tmp_path)
+    assert code == 0
+    assert "objects" in shown
+    piped = subprocess.run([COMMAND, "verify"], cwd=tmp_path, check=True, capture_output=True)
+    assert piped.stderr == b""
+    assert b"objects" not in piped.stdout
