@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import mnem
+import pytest
 from mnem import agents
 
 

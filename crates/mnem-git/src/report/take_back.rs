@@ -123,7 +123,7 @@ impl Report for Undo {
             match self.tip {
                 Some(tip) => page.say("is at ").shade(Shade::Id, tip.short()).end(),
                 None => page.line("has no commit"),
-            };
+            }
         }
         self.taken.human(page);
     }
