@@ -4,6 +4,6 @@ pub mod ancestors;
 pub mod merge_base;
 pub mod walk;
 
-pub use ancestors::is_ancestor;
+pub use ancestors::{is_ancestor, not_behind};
 pub use merge_base::merge_bases;
 pub use walk::{FirstParents, Walk};

@@ -5,9 +5,11 @@ pub mod blame;
 pub mod checkout;
 pub mod commit;
 pub mod diff;
+pub mod inbox;
 pub mod log;
 pub mod merge;
 pub mod remove;
+pub mod statistics;
 pub mod time_travel;
 pub mod verify;
 pub mod write;
@@ -16,9 +18,11 @@ pub use bisect::{Bisection, Flip, NodeTest};
 pub use blame::Blame;
 pub use commit::Committed;
 pub use diff::{ChangeKind, DiffTarget, NodeChange};
+pub use log::NodeEvent;
 pub use merge::{
     Conflict, ConflictKind, MergeOptions, MergeOutcome, Resolution, Resolver, Strategy,
     StructuralOnly, Verdict,
 };
+pub use statistics::Statistics;
 pub use verify::Verified;
 pub use write::{Changes, Meta};
