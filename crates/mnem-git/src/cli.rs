@@ -39,13 +39,18 @@ pub enum Command {
     Log(commands::log::Args),
     Show(commands::show::Args),
     Diff(commands::diff::Args),
+    Changelog(commands::changelog::Args),
     Blame(commands::blame::Args),
     Bisect(commands::bisect::Args),
     Branch(commands::branch::Args),
+    Inbox(commands::inbox::Args),
     Checkout(commands::checkout::Args),
     Merge(commands::merge::Args),
     Verify(commands::verify::Args),
+    Stats(commands::stats::Args),
+    CatObject(commands::cat_object::Args),
     ImportChat(commands::import_chat::Args),
+    Completions(commands::completions::Args),
 }
 
 #[cfg(test)]

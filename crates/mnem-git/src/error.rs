@@ -10,14 +10,24 @@ pub const USAGE: u8 = 2;
 pub const TROUBLE: u8 = 3;
 
 /// What helps where the engine has no hint. Words between backquotes are a command that exists.
-pub const HINTS: [&str; 7] =
-    [HINT_EMPTY, HINT_GET, HINT_JSON_TEXT, HINT_NEVER, HINT_NEW, HINT_TRANSCRIPT_NAME, HINT_USAGE];
+pub const HINTS: [&str; 8] = [
+    HINT_EMPTY,
+    HINT_GET,
+    HINT_JSON_TEXT,
+    HINT_LOG,
+    HINT_NEVER,
+    HINT_NEW,
+    HINT_TRANSCRIPT_NAME,
+    HINT_USAGE,
+];
 /// Empty text is asked for.
 pub const HINT_EMPTY: &str = r#"`mnem remember ID --content-json '""'` writes empty text"#;
 /// A node where a revision belongs.
 pub const HINT_GET: &str = "`mnem get ID` prints one memory; `mnem show REV` prints all of it";
 /// Text in JSON.
 pub const HINT_JSON_TEXT: &str = r#"in JSON, text stands in double quotes: '"degraded"'"#;
+/// A history of nothing.
+pub const HINT_LOG: &str = "`mnem branch` lists the branches, `mnem show` the memory";
 /// A content that never was.
 pub const HINT_NEVER: &str =
     "`mnem get ID` prints what it says; equality is exact, so 1 is not 1.0";

@@ -2,11 +2,15 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod branches;
+mod completions;
+mod docs;
 mod hints;
 mod history;
 mod input;
 mod memory;
 mod output;
+mod reading;
+mod reference;
 mod refused;
 mod staging;
 mod stores;
