@@ -141,7 +141,7 @@ impl Log {
         let rows = GraphRowRenderer::new().output().with_min_row_height(1);
         let mut rows = rows.build_box_drawing();
         let tip = self.commits.first().map(|logged| logged.commit.id);
-        for logged in &self.commits {
+        for (number, logged) in self.commits.iter().enumerate() {
             let commit = &logged.commit;
             let followed = if first_parent { 1 } else { usize::MAX };
             let parents = commit.parents.iter().take(followed);
@@ -149,7 +149,7 @@ impl Log {
             let glyph = if Some(commit.id) == tip { "@" } else { "o" };
             let mut entry = page.beside();
             logged.print(&mut entry, oneline);
-            if !oneline {
+            if !oneline && number + 1 < self.commits.len() {
                 entry.end();
             }
             page.framed(entry, |text| rows.next_row(commit.id, parents, glyph.into(), text));

@@ -7,7 +7,8 @@ use crate::terminal::Terminal;
 /// Runs a script in a shell that has `$SCRIPT`; none when the machine has no such shell.
 fn in_shell(shell: &str, arguments: &[&str], script: &str) -> Option<Output> {
     let mut t = Terminal::new();
-    t.write("script", t.quietly(&format!("mnem completions {shell}")));
+    let text = t.quietly(&format!("mnem completions {shell}"));
+    t.write("script", text);
     let result = Command::new(shell)
         .args(arguments)
         .arg(script)

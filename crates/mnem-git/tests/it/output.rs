@@ -162,7 +162,7 @@ fn place(t: &mut Terminal, line: &str) -> String {
         return line.to_owned();
     }
     let json = |text: String| serde_json::from_str::<serde_json::Value>(&text).unwrap();
-    let log = json(t.quietly("mnem log -n 1 --json"));
+    let log = json(t.quietly("mnem log HEAD~1 -n 1 --json"));
     let id = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let (commit, state) = (id(&log["commits"][0]["id"]), id(&log["commits"][0]["state"]));
     let nodes = json(t.quietly(&format!("mnem cat-object {state} --json")))["nodes"].take();
@@ -180,12 +180,13 @@ fn colours_of_every_kind() {
     t.quietly("mnem forget owner");
     t.quietly("mnem checkout main");
     t.quietly("mnem remember plan 'Max'");
-    t.quietly("mnem add draft x");
     t.set("CLICOLOR_FORCE", "1");
     for line in [
         "mnem log -n 1",
         "mnem log --oneline --graph",
         "mnem log plan --oneline",
+        "mnem merge side",
+        "mnem add draft x",
         "mnem status",
         "mnem status --all-branches",
         "mnem branch",
@@ -195,10 +196,9 @@ fn colours_of_every_kind() {
         "mnem show side --stat",
         "mnem blame plan",
         "mnem bisect --node plan --equals '\"Max\"'",
-        "mnem merge side",
         "mnem get nobody",
-        "mnem stats",
-        "mnem cat-object f9f2",
+        "mnem inbox -h",
+        "mnem inbox --nothing",
     ] {
         t.run(line);
     }
