@@ -150,10 +150,10 @@ impl Output {
         Self { json, utc: false }
     }
 
-    /// The same, with times in UTC or else in local time.
+    /// The same, with times in UTC when that is asked for; else they stay as they are.
     #[must_use]
-    pub fn in_utc(self, utc: bool) -> Self {
-        Self { utc, ..self }
+    pub fn in_utc(self, asked: bool) -> Self {
+        Self { utc: self.utc || asked, ..self }
     }
 
     fn page(self) -> Page {

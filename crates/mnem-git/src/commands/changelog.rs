@@ -1,6 +1,6 @@
 //! changelog: what changed between two memories, in sentences.
 
-use crate::commands::diff::compare;
+use crate::commands::diff::{Comparison, compare};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::report::changelog::Changelog;
@@ -17,6 +17,7 @@ pub struct Args {
 }
 
 pub fn run(context: &Context, args: &Args) -> Result<Changelog, Failure> {
-    let (from, to, changes) = compare(&context.open()?, args.from.as_deref(), args.to.as_deref())?;
+    let Comparison { from, to, changes } =
+        compare(&context.open()?, args.from.as_deref(), args.to.as_deref())?;
     Ok(Changelog { from, to, changes: changes.into_iter().map(Into::into).collect() })
 }

@@ -25,7 +25,8 @@ pub struct Args {
 }
 
 pub fn run(context: &Context, args: &Args) -> Result<Diff, Failure> {
-    let (from, to, changes) = compare(&context.open()?, args.from.as_deref(), args.to.as_deref())?;
+    let Comparison { from, to, changes } =
+        compare(&context.open()?, args.from.as_deref(), args.to.as_deref())?;
     let detail = match (args.stat, args.name_only) {
         (_, true) => Detail::Name,
         (true, _) => Detail::Stat,
@@ -34,12 +35,18 @@ pub fn run(context: &Context, args: &Args) -> Result<Diff, Failure> {
     Ok(Diff { from, to, changes: changes.into_iter().map(Into::into).collect(), detail })
 }
 
-/// What is between two revisions; left out, HEAD and working memory.
-pub fn compare(
-    store: &Store,
-    from: Option<&str>,
-    to: Option<&str>,
-) -> Result<(Option<CommitId>, Option<CommitId>, Vec<NodeChange>), Failure> {
+/// What is between two memories.
+pub struct Comparison {
+    /// The commit before; none for the empty memory before the first commit.
+    pub from: Option<CommitId>,
+    /// The commit after; none for working memory.
+    pub to: Option<CommitId>,
+    /// The changes, in the order of the ids.
+    pub changes: Vec<NodeChange>,
+}
+
+/// Compares two revisions; left out, HEAD and working memory.
+pub fn compare(store: &Store, from: Option<&str>, to: Option<&str>) -> Result<Comparison, Failure> {
     let from = match from {
         Some(revision) => Some(store.resolve(revision)?),
         None => store.head_commit()?,
@@ -49,5 +56,5 @@ pub fn compare(
         from.map_or(DiffTarget::Nothing, DiffTarget::Commit),
         to.map_or(DiffTarget::Working, DiffTarget::Commit),
     )?;
-    Ok((from, to, changes))
+    Ok(Comparison { from, to, changes })
 }

@@ -112,7 +112,9 @@ impl CatObject {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(bytes.len() * 2);
+    text.extend(bytes.iter().map(|byte| format!("{byte:02x}")));
+    text
 }
 
 impl Report for CatObject {

@@ -69,9 +69,10 @@ pub fn render(encoded: &Encoded) -> Result<String, Error> {
                 out.push_str(&serde_json::to_string(&text).map_err(|_| unreadable(encoded))?);
             }
             Header::Bytes(Some(length)) => {
-                let hex = take(&mut bytes, length, encoded)?;
-                let digits: Vec<_> = hex.iter().map(|byte| format!("{byte:02x}")).collect();
-                out.push_str(&format!("h'{}'", digits.concat()));
+                out.push_str("h'");
+                let taken = take(&mut bytes, length, encoded)?;
+                out.extend(taken.iter().map(|byte| format!("{byte:02x}")));
+                out.push('\'');
             }
             Header::Array(Some(length)) => {
                 out.push('[');

@@ -46,14 +46,16 @@ impl Store {
                 .encoded(*id)?
                 .ok_or_else(|| Error::corrupt(format!("the object {id} is listed but missing"))),
             _ => {
-                let named = found.iter().take(CANDIDATES);
-                let mut names: Vec<_> =
-                    named.map(|(id, kind)| format!("{} ({})", id.short(), kind.as_str())).collect();
+                let mut candidates: Vec<_> = found
+                    .iter()
+                    .take(CANDIDATES)
+                    .map(|(id, kind)| format!("{} ({})", id.short(), kind.as_str()))
+                    .collect();
                 if found.len() > CANDIDATES {
-                    names.push("more".into());
+                    candidates.push("more".into());
                 }
-                let names = names.join(", ");
-                Err(Error::invalid(format!("{prefix:?} is ambiguous: {names}")))
+                let message = format!("{prefix:?} is ambiguous: {}", candidates.join(", "));
+                Err(Error::invalid(message).hint(Hint::ListLog))
             }
         }
     }

@@ -45,7 +45,7 @@ fn everything_is_counted_once() {
 fn a_tree_has_a_height_and_a_file_a_size() {
     let directory = TempDir::new().unwrap();
     let store = Store::init(directory.path(), &InitOptions::default(), environment()).unwrap();
-    let names = (0..40).map(|n| format!("n{:02}", n));
+    let names = (0..40).map(|n| format!("n{n:02}"));
     let changes: Changes = names.map(|name| (id(&name), Some(note(&name, "x")))).collect();
     store.write(changes, &Meta::new("forty", "tester")).unwrap();
     let statistics = store.statistics(|_| ()).unwrap();
