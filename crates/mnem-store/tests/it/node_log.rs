@@ -124,6 +124,11 @@ fn branches_wait_until_the_default_branch_has_them() {
     put(&store, "a", "2");
     merged(&store, "one", &MergeOptions::default());
     assert_eq!(unmerged(&store), ["two"]);
+    merged(&store, "two", &MergeOptions::default());
+    // Two tips as far from the root as each other, none nearer: the walk sees both.
+    store.delete_branch(&branch("same"), "t").unwrap();
+    assert_eq!(unmerged(&store), [""; 0]);
+    put(&store.on(&branch("two"), "t").unwrap(), "c", "2");
     // Whatever branch one is on.
     store.checkout("two", false).unwrap();
     assert_eq!(unmerged(&store), ["two"]);
