@@ -198,3 +198,17 @@ fn times_are_local_unless_utc_is_asked_for() {
     t.set("TZ", "no such zone");
     assert_eq!(dates(&mut t, "mnem log -n 1"), ["2026-12-17 18:29:55Z"]);
 }
+
+#[test]
+fn cat_object_shows_the_salt_in_both_forms() {
+    let mut t = Terminal::new();
+    t.quietly("mnem init");
+    let staged = t.quietly("mnem add plan x");
+    let node = staged.trim_end().rsplit(' ').next().unwrap().to_owned();
+    let document = t.quietly(&format!("mnem cat-object {node} --json"));
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let salt = document["salt"].as_str().unwrap();
+    assert_eq!(salt.len(), 32);
+    let words = t.quietly(&format!("mnem cat-object {node}"));
+    assert!(words.contains(&format!("\"salt\": h'{salt}'")), "{words}");
+}
