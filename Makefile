@@ -12,12 +12,12 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters demo demo-svg bench sweep chaos-report fmt lint wheel need clean
+.PHONY: test test-core test-python test-adapters demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
 
 test: test-core test-python test-adapters
 
 # The engine and the house around it.
-test-core: lint
+test-core: lint zsh
 	cargo test --workspace --locked
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	tools/python tools/dependencies.py
@@ -73,6 +73,16 @@ fmt: need .venv/test/ready
 	.venv/test/bin/ruff format
 	.venv/test/bin/ruff check --fix
 	tools/python tools/format_pages.py
+
+# The pages of docs/reference/; a test says when they are old.
+reference: need
+	MNEM_WRITE_REFERENCE=1 cargo test --package mnem-git --locked --test it reference::
+
+# The completions are loaded by the shells they are for; without zsh that test says that it skips.
+zsh:
+	@command -v zsh >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+		&& apt-get update -qq && apt-get install -y -qq zsh >/dev/null; } \
+		|| echo "zsh is missing: its completions are not loaded"
 
 need:
 	@tools/need python rust cc

@@ -40,9 +40,11 @@ pub enum Command {
     Log(commands::log::Args),
     Show(commands::show::Args),
     Diff(commands::diff::Args),
+    Changelog(commands::changelog::Args),
     Blame(commands::blame::Args),
     Bisect(commands::bisect::Args),
     Branch(commands::branch::Args),
+    Inbox(commands::inbox::Args),
     Checkout(commands::checkout::Args),
     Merge(commands::merge::Args),
     Revert(commands::revert::Args),
@@ -52,7 +54,10 @@ pub enum Command {
     Approve(commands::approve::Args),
     Reject(commands::reject::Args),
     Verify(commands::verify::Args),
+    Stats(commands::stats::Args),
+    CatObject(commands::cat_object::Args),
     ImportChat(commands::import_chat::Args),
+    Completions(commands::completions::Args),
     Demo(commands::demo::Args),
 }
 

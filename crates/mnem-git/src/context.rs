@@ -22,6 +22,9 @@ pub struct Context {
     /// Print one JSON document, also for an error
     #[arg(long, global = true)]
     pub json: bool,
+    /// Print times in UTC instead of local time
+    #[arg(long, global = true)]
+    pub utc: bool,
     /// Take TIME for now: Unix milliseconds or ISO 8601
     #[arg(long, value_name = "TIME", global = true, value_parser = time, allow_negative_numbers = true)]
     pub time: Option<i64>,

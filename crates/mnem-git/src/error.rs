@@ -10,11 +10,12 @@ pub const USAGE: u8 = 2;
 pub const TROUBLE: u8 = 3;
 
 /// What helps where the engine has no hint. Words between backquotes are a command that exists.
-pub const HINTS: [&str; 8] = [
+pub const HINTS: [&str; 9] = [
     HINT_BRANCH,
     HINT_EMPTY,
     HINT_GET,
     HINT_JSON_TEXT,
+    HINT_LOG,
     HINT_NEVER,
     HINT_NEW,
     HINT_TRANSCRIPT_NAME,
@@ -28,6 +29,8 @@ pub const HINT_EMPTY: &str = r#"`mnem remember ID --content-json '""'` writes em
 pub const HINT_GET: &str = "`mnem get ID` prints one memory; `mnem show REV` prints all of it";
 /// Text in JSON.
 pub const HINT_JSON_TEXT: &str = r#"in JSON, text stands in double quotes: '"degraded"'"#;
+/// A history of nothing.
+pub const HINT_LOG: &str = "`mnem branch` lists the branches, `mnem show` the memory";
 /// A content that never was.
 pub const HINT_NEVER: &str =
     "`mnem get ID` prints what it says; equality is exact, so 1 is not 1.0";

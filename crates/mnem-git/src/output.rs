@@ -12,6 +12,8 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use console::{Key, Term};
 use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::error::{Failure, HINT_USAGE, USAGE};
@@ -50,14 +52,43 @@ impl Shade {
 }
 
 /// What a report says, piece by piece. Every piece is cleaned as it is written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Page {
+    zone: TimeZone,
     text: String,
     exact: Option<String>,
     notes: Vec<String>,
 }
 
 impl Page {
+    /// An empty page, whose times are in this zone.
+    pub fn new(zone: TimeZone) -> Self {
+        Self { zone, text: String::new(), exact: None, notes: Vec::new() }
+    }
+
+    /// Another empty page like this one.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self::new(self.zone.clone())
+    }
+
+    /// Writes what another page says, with something drawn around it.
+    pub fn framed(&mut self, inner: Self, frame: impl FnOnce(String) -> String) {
+        self.text.push_str(&frame(inner.text));
+        self.notes.extend(inner.notes);
+    }
+
+    /// Writes a time of a commit or an event with its distance from UTC, `Z` for none.
+    pub fn time(&mut self, millis: i64) -> &mut Self {
+        let Ok(time) = Timestamp::from_millisecond(millis) else {
+            // Times are their writer's word, and may be none that a calendar has.
+            return self.say(format!("{millis} ms"));
+        };
+        let time = time.to_zoned_datetime(self.zone.clone());
+        let form = if time.offset().is_zero() { "%F %TZ" } else { "%F %T%:z" };
+        self.say(time.strftime(form))
+    }
+
     /// Writes text.
     pub fn say(&mut self, text: impl Display) -> &mut Self {
         self.text.push_str(&clean(&text.to_string()));
@@ -97,6 +128,7 @@ impl Page {
 pub struct Output {
     json: bool,
     streams: Streams,
+    utc: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -132,13 +164,14 @@ struct Problem<'p> {
 impl Output {
     /// Answers in words, or in JSON.
     pub fn new(json: bool) -> Self {
-        Self { json, streams: Streams::Both }
+        Self { json, streams: Streams::Both, utc: false }
     }
 
     /// For commands that are part of a larger answer: they say everything on standard output,
     /// or, where the answer is JSON, nothing.
     pub fn within(json: bool) -> Self {
-        Self { json: false, streams: if json { Streams::Neither } else { Streams::One } }
+        let streams = if json { Streams::Neither } else { Streams::One };
+        Self { json: false, streams, utc: true }
     }
 
     /// Prints part of an answer.
@@ -165,6 +198,16 @@ impl Output {
         }
     }
 
+    /// The same, with times in UTC when that is asked for; else they stay as they are.
+    #[must_use]
+    pub fn in_utc(self, asked: bool) -> Self {
+        Self { utc: self.utc || asked, ..self }
+    }
+
+    fn page(self) -> Page {
+        Page::new(if self.utc { TimeZone::UTC } else { TimeZone::system() })
+    }
+
     /// Prints a report and returns the exit code.
     pub fn report<R: Report>(self, report: &R) -> u8 {
         let refusal = report.refusal();
@@ -172,7 +215,7 @@ impl Output {
         let written = if self.json {
             document(R::COMMAND, R::VERSION, report).and_then(|text| self.say(&text))
         } else {
-            let mut page = Page::default();
+            let mut page = self.page();
             report.human(&mut page);
             let written = page.print(self);
             if let (Ok(()), Some(failure)) = (&written, &refusal) {
@@ -203,7 +246,7 @@ impl Output {
             };
             document("error", 1, &problem).unwrap_or_default()
         } else {
-            let mut page = Page::default();
+            let mut page = Page::new(TimeZone::UTC);
             page.shade(Shade::Error, "error:").say(" ").line(&failure.message);
             if let Some(hint) = &failure.hint {
                 page.shade(Shade::Hint, "hint:").say(" ").line(hint);

@@ -42,6 +42,7 @@ fn dispatch(output: Output, cli: Cli) -> u8 {
     {
         return output.failure(&Failure::usage(why).hint(HINT_BRANCH));
     }
+    let output = output.in_utc(context.utc);
     match cli.command {
         None => show(output, Ok(Version::of(cli.version))),
         Some(Command::Init(args)) => show(output, commands::init::run(&context, args)),
@@ -56,9 +57,11 @@ fn dispatch(output: Output, cli: Cli) -> u8 {
         Some(Command::Log(args)) => show(output, commands::log::run(&context, &args)),
         Some(Command::Show(args)) => show(output, commands::show::run(&context, &args)),
         Some(Command::Diff(args)) => show(output, commands::diff::run(&context, &args)),
+        Some(Command::Changelog(args)) => show(output, commands::changelog::run(&context, &args)),
         Some(Command::Blame(args)) => show(output, commands::blame::run(&context, args)),
         Some(Command::Bisect(args)) => show(output, commands::bisect::run(&context, args)),
         Some(Command::Branch(args)) => show(output, commands::branch::run(&context, args)),
+        Some(Command::Inbox(args)) => show(output, commands::inbox::run(&context, &args)),
         Some(Command::Checkout(args)) => show(output, commands::checkout::run(&context, args)),
         Some(Command::Merge(args)) => show(output, commands::merge::run(&context, args)),
         Some(Command::Revert(args)) => show(output, commands::revert::run(&context, args)),
@@ -68,8 +71,11 @@ fn dispatch(output: Output, cli: Cli) -> u8 {
         Some(Command::Approve(args)) => show(output, commands::approve::run(&context, args)),
         Some(Command::Reject(args)) => show(output, commands::reject::run(args)),
         Some(Command::Verify(args)) => show(output, commands::verify::run(&context, &args)),
+        Some(Command::Stats(args)) => show(output, commands::stats::run(&context, &args)),
+        Some(Command::CatObject(args)) => show(output, commands::cat_object::run(&context, &args)),
         Some(Command::ImportChat(args)) => show(output, commands::import_chat::run(&context, args)),
         Some(Command::Demo(args)) => show(output, commands::demo::run(&context, &args)),
+        Some(Command::Completions(args)) => show(output, commands::completions::run(&args)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A memory that was staged.
 
 use mnem_store::{NodeId, NodeVersionId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -8,13 +9,15 @@ use super::shapes::text;
 use crate::output::{Page, Shade};
 
 /// A memory that was staged.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Add {
     /// The node.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub id: NodeId,
     /// The node object's id.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub object: NodeVersionId,
 }
 

@@ -1,5 +1,6 @@
 //! A branch that was approved.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -8,7 +9,7 @@ use crate::error::Failure;
 use crate::output::Page;
 
 /// A branch that was approved: what the merge came to, and who approved it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Approve {
     /// What the merge came to.
     #[serde(flatten)]

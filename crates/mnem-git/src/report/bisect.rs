@@ -1,6 +1,7 @@
 //! When a belief began to hold.
 
 use mnem_store::{CommitId, NodeId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -9,16 +10,19 @@ use crate::error::{Failure, HINT_NEVER, NO};
 use crate::output::{Page, Shade};
 
 /// When a belief began to hold.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Bisect {
     /// The node.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub node: NodeId,
     /// The commit that was asked about.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub bad: CommitId,
     /// The earliest commit where it held; null when it does not hold at `bad`.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub first: Option<CommitId>,
     /// Where the node at that commit came from; null when there is nothing to trace.
     pub blame: Option<Origin>,
@@ -31,10 +35,11 @@ pub struct Bisect {
 }
 
 /// A commit where the answer changed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Flip {
     /// The commit.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub commit: CommitId,
     /// Whether it holds from here on.
     pub holds: bool,

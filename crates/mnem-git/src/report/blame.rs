@@ -1,14 +1,15 @@
 //! Where a belief came from.
 
 use mnem_store::Provenance;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
-use super::shapes::{Origin, first_line, utc};
+use super::shapes::{Origin, first_line};
 use crate::output::{Page, Shade};
 
 /// Where a belief came from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Blame(pub Origin);
 
@@ -18,7 +19,7 @@ impl Report for Blame {
     fn human(&self, page: &mut Page) {
         let Self(origin) = self;
         let node = &origin.node.0;
-        page.shade(Shade::Id, origin.commit.short()).say("  ").line(utc(origin.time));
+        page.shade(Shade::Id, origin.commit.short()).say("  ").time(origin.time).end();
         page.line(format!("  commit:  {}", first_line(&origin.message)));
         let label = if origin.removed { "removed" } else { "content" };
         page.line(format!("  {label}: {}", node.content));

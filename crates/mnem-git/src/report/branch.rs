@@ -1,6 +1,7 @@
 //! Branches.
 
 use mnem_store::CommitId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -8,7 +9,7 @@ use super::shapes::{Commit, first_line, text};
 use crate::output::{Page, Shade};
 
 /// What was done with branches.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "lowercase")]
 pub enum Branch {
     /// They were listed.
@@ -22,6 +23,7 @@ pub enum Branch {
         name: String,
         /// The commit it starts at.
         #[serde(serialize_with = "text")]
+        #[schemars(with = "String")]
         commit: CommitId,
     },
     /// One was deleted.
@@ -30,12 +32,13 @@ pub enum Branch {
         name: String,
         /// The commit it pointed at, which stays.
         #[serde(serialize_with = "text")]
+        #[schemars(with = "String")]
         commit: CommitId,
     },
 }
 
 /// A branch in a list.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Listed {
     /// Its name.
     pub name: String,

@@ -1,6 +1,7 @@
 //! Where HEAD went.
 
 use mnem_store::CommitId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -8,12 +9,13 @@ use super::shapes::text_or_null;
 use crate::output::{Page, Shade};
 
 /// Where HEAD went.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Checkout {
     /// The branch HEAD is on; null when it is detached.
     pub branch: Option<String>,
     /// The commit HEAD is at; null on a branch without a commit.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub commit: Option<CommitId>,
     /// Whether the branch is new.
     pub created: bool,

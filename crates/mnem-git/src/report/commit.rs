@@ -1,5 +1,6 @@
 //! A commit that was made.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -7,7 +8,7 @@ use super::shapes::{self, committed};
 use crate::output::Page;
 
 /// A commit that was made.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Commit {
     /// The branch it is on.
     pub branch: String,

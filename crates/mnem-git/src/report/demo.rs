@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
 use serde::Serialize;
 use textwrap::Options;
 
@@ -12,7 +14,7 @@ use crate::output::{Page, Shade};
 const WIDTH: usize = 78;
 
 /// What was run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Demo {
     /// The commands, in order.
     pub commands: Vec<Ran>,
@@ -21,7 +23,7 @@ pub struct Demo {
 }
 
 /// A command that was run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Ran {
     /// As it is typed.
     pub command: String,
@@ -38,7 +40,7 @@ impl Report for Demo {
 
 /// How a scene begins.
 pub fn opening(number: usize, of: usize, title: &str, says: &str) -> Page {
-    let mut page = Page::default();
+    let mut page = Page::new(TimeZone::UTC);
     if number > 1 {
         page.end();
     }
@@ -49,7 +51,7 @@ pub fn opening(number: usize, of: usize, title: &str, says: &str) -> Page {
 
 /// A command as it is typed.
 pub fn typed(line: &str) -> Page {
-    let mut page = Page::default();
+    let mut page = Page::new(TimeZone::UTC);
     page.end();
     for (number, part) in line.lines().enumerate() {
         page.say(if number == 0 { "$ " } else { "" }).shade(Shade::Strong, part).end();
@@ -59,7 +61,7 @@ pub fn typed(line: &str) -> Page {
 
 /// What each command was, and where to go on.
 pub fn closing(kept: Option<&Path>) -> Page {
-    let mut page = Page::default();
+    let mut page = Page::new(TimeZone::UTC);
     page.end();
     page.shade(Shade::Strong, "What you saw").end();
     for (command, what) in [
@@ -68,7 +70,7 @@ pub fn closing(kept: Option<&Path>) -> Page {
         ("bisect", "finds when a belief began, and lists every flip of it"),
         ("blame", "names the commit and the source behind a belief, through merges"),
         ("merge", "joins two lines; what both changed is a conflict with a type"),
-        ("log", "lists the history"),
+        ("log", "lists the history, and draws it"),
         ("verify", "hashes every object again"),
     ] {
         paragraph(&mut page, &format!("{command:<9} {what}"), "            ");

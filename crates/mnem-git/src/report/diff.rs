@@ -1,6 +1,7 @@
 //! What changed between two memories.
 
 use mnem_store::CommitId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -8,13 +9,15 @@ use super::shapes::{Change, Node, classified, source_of, text_or_null};
 use crate::output::{Page, Shade};
 
 /// What changed between two memories.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Diff {
     /// The commit before; null for the empty memory before the first commit.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub from: Option<CommitId>,
     /// The commit after; null for working memory.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub to: Option<CommitId>,
     /// The changes, in the order of the ids.
     pub changes: Vec<Change>,

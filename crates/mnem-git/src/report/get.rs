@@ -1,6 +1,7 @@
 //! One memory.
 
 use mnem_store::CommitId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -8,10 +9,11 @@ use super::shapes::{Node, text};
 use crate::output::Page;
 
 /// One memory, at a commit.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Get {
     /// The commit it was read at.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub commit: CommitId,
     /// The memory.
     pub node: Node,

@@ -1,6 +1,7 @@
 //! What reading a transcript came to.
 
 use mnem_store::CommitId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -8,7 +9,7 @@ use super::shapes::{counted, text_or_null};
 use crate::output::Page;
 
 /// What reading a transcript came to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ImportChat {
     /// Its name.
     pub transcript: String,
@@ -28,6 +29,7 @@ pub struct ImportChat {
     pub passed_over: u64,
     /// The branch's commit afterwards; null when nothing was ever written.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub head: Option<CommitId>,
     /// The branch that was made for it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use mnem_store::{CommitId, ErrorKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -12,12 +13,13 @@ use crate::output::{Page, Shade};
 
 /// What a merge came to, in the shape of `MergeResult.to_dict()` of the SDK, with the names of
 /// both sides.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Merge {
     /// `up-to-date`, `fast-forwarded`, `merged` or `conflicts`.
     pub status: &'static str,
     /// Where this branch is now when it moved, or would be when it only moves forward; else null.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub commit: Option<CommitId>,
     /// What needs an answer; nothing was written when there is any.
     pub conflicts: Vec<Conflict>,
@@ -39,7 +41,7 @@ pub struct Merge {
 }
 
 /// A node that both sides changed, apart.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Conflict {
     /// The node.
     pub id: String,

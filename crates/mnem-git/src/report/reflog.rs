@@ -2,14 +2,15 @@
 
 use mnem_store::CommitId;
 use mnem_store::backend::Record;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
-use super::shapes::{text_or_null, utc};
+use super::shapes::text_or_null;
 use crate::output::{Page, Shade};
 
 /// The moves of a branch, newest first.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Reflog {
     /// The branch.
     pub branch: String,
@@ -18,13 +19,15 @@ pub struct Reflog {
 }
 
 /// A move of a branch, in the shape of `Move.to_dict()` of the SDK.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Move {
     /// Where it pointed before; null when it did not exist.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub old: Option<CommitId>,
     /// Where it points since; null when it does not exist.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub new: Option<CommitId>,
     /// The verb that moved it.
     pub operation: String,
@@ -58,7 +61,8 @@ impl Report for Reflog {
                 Some(commit) => page.shade(Shade::Id, commit.short()),
                 None => page.say("nowhere     "),
             };
-            page.line(format!("  {}  {} by {}", utc(moved.time), moved.operation, moved.author));
+            page.say("  ").time(moved.time);
+            page.line(format!("  {} by {}", moved.operation, moved.author));
         }
     }
 }

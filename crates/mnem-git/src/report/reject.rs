@@ -1,12 +1,13 @@
 //! A branch that was rejected.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
 use crate::output::Page;
 
 /// A branch that was rejected.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Reject {
     /// The branch.
     pub branch: String,

@@ -1,11 +1,12 @@
 //! The shapes that reports share: nodes, commits and changes as JSON, and how they read.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use mnem_store::ops::{Blame, ChangeKind, NodeChange};
 use mnem_store::{CommitId, Content, MemoryNode, Provenance};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
 use crate::output::{Page, Shade};
@@ -35,44 +36,77 @@ impl Serialize for Node {
     }
 }
 
-#[derive(Serialize)]
+impl JsonSchema for Node {
+    fn schema_name() -> Cow<'static, str> {
+        "Node".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        NodeShape::json_schema(generator)
+    }
+}
+
+/// A memory node.
+#[derive(Serialize, JsonSchema)]
 struct NodeShape<'n> {
+    /// The name of the memory.
     id: &'n str,
+    /// What is believed: any JSON value.
+    #[schemars(with = "serde_json::Value")]
     content: &'n Content,
+    /// `note` or `claim`.
     content_kind: &'static str,
+    /// Where the belief came from.
     provenance: ProvenanceShape<'n>,
+    /// When the belief was formed, in Unix milliseconds.
     event_time: Option<i64>,
+    /// From when the belief holds, in Unix milliseconds; left out when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     valid_from: Option<i64>,
+    /// Until when the belief holds, in Unix milliseconds; left out when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     valid_to: Option<i64>,
+    /// The versions this one was derived from; left out when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     derived_from: Vec<LineageShape<'n>>,
 }
 
-#[derive(Serialize)]
+/// Where a belief came from.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Provenance")]
 struct ProvenanceShape<'n> {
+    /// The step of the agent's run.
     agent_step: &'n Option<String>,
+    /// What was observed.
     observation: &'n Option<String>,
+    /// The tool call whose result it was.
     tool_call: &'n Option<String>,
+    /// The document, ticket or tool it stood in.
     source: &'n Option<String>,
+    /// Anything else.
     note: &'n Option<String>,
 }
 
-#[derive(Serialize)]
+/// A version of a memory that another one was derived from.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Lineage")]
 struct LineageShape<'n> {
+    /// The name of the memory.
     id: &'n str,
+    /// The id of the version.
     object: String,
 }
 
 /// A commit, in the shape of `Commit.to_dict()` of the SDK.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Commit {
     /// Its id.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub id: CommitId,
     /// The ids of its parents, first parent first.
     #[serde(serialize_with = "texts")]
+    #[schemars(with = "Vec<String>")]
     pub parents: Vec<CommitId>,
     /// The id of its state.
     pub state: String,
@@ -104,13 +138,15 @@ impl Commit {
 }
 
 /// A change of a node, in the shape of `NodeChange.to_dict()` of the SDK.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Change {
     /// The node.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub id: mnem_store::NodeId,
     /// `added`, `modified` or `removed`.
     #[serde(serialize_with = "kind")]
+    #[schemars(with = "String")]
     pub kind: ChangeKind,
     /// Before.
     pub old: Option<Node>,
@@ -131,10 +167,11 @@ impl From<NodeChange> for Change {
 
 /// Where a belief came from, in the shape of `Blame.to_dict()` of the SDK, with its commit's
 /// message and author.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Origin {
     /// The commit that set it, or removed it.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub commit: CommitId,
     /// What it set, or removed.
     pub node: Node,
@@ -188,15 +225,6 @@ pub fn texts<T: Display, S: Serializer>(values: &[T], serializer: S) -> Result<S
 #[allow(clippy::trivially_copy_pass_by_ref)] // the shape that serde calls
 pub fn kind<S: Serializer>(kind: &ChangeKind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(kind.as_str())
-}
-
-/// A time of a commit or an event, in UTC.
-pub fn utc(millis: i64) -> String {
-    match Timestamp::from_millisecond(millis) {
-        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
-        // Times are their writer's word, and may be none that a calendar has.
-        Err(_) => format!("{millis} ms"),
-    }
 }
 
 /// The first line of a message.

@@ -2,6 +2,7 @@
 
 use mnem_store::ops::ChangeKind;
 use mnem_store::{CommitId, NodeId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -9,10 +10,11 @@ use super::shapes::{Node, classified, kind, listed, text, text_or_null};
 use crate::output::Page;
 
 /// Memory at a commit, or working memory.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Show {
     /// The commit; null for working memory.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub commit: Option<CommitId>,
     /// The memory, in the order of the ids; left out with `--stat`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,13 +25,15 @@ pub struct Show {
 }
 
 /// A node that a commit changed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Changed {
     /// The node.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub id: NodeId,
     /// `added`, `modified` or `removed`.
     #[serde(serialize_with = "kind")]
+    #[schemars(with = "String")]
     pub kind: ChangeKind,
 }
 

@@ -2,6 +2,7 @@
 
 use mnem_store::NodeId;
 use mnem_store::ops::ChangeKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -9,7 +10,7 @@ use super::shapes::{Commit, classified, text};
 use crate::output::{Page, Shade};
 
 /// Where HEAD is and what is staged.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Status {
     /// The branch one is on; null when HEAD is detached.
     pub branch: Option<String>,
@@ -17,16 +18,32 @@ pub struct Status {
     pub commit: Option<Commit>,
     /// What is staged, in the order of the ids.
     pub staged: Vec<Staged>,
+    /// Every branch, in the order of the names; with `--all-branches` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branches: Option<Vec<Tip>>,
+}
+
+/// A branch and the age of its commit.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Tip {
+    /// Its name.
+    pub name: String,
+    /// The milliseconds since its commit's time; negative for a time still to come.
+    pub age: i64,
+    /// The commit it points at.
+    pub commit: Commit,
 }
 
 /// A staged node.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Staged {
     /// The node.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub id: NodeId,
     /// `added`, `modified`, `removed`, or `unchanged` when it says what HEAD says.
     #[serde(serialize_with = "kind")]
+    #[schemars(with = "String")]
     pub kind: Option<ChangeKind>,
 }
 
@@ -39,6 +56,9 @@ impl Report for Status {
     const COMMAND: &'static str = "status";
 
     fn human(&self, page: &mut Page) {
+        if let Some(branches) = &self.branches {
+            return list(page, branches);
+        }
         match (&self.branch, &self.commit) {
             (Some(branch), _) => page.say("On branch ").shade(Shade::Current, branch).end(),
             (None, Some(commit)) => {
@@ -66,4 +86,30 @@ impl Report for Status {
             }
         }
     }
+}
+
+fn list(page: &mut Page, branches: &[Tip]) {
+    if branches.is_empty() {
+        page.note("no branch has a commit yet");
+    }
+    let width = |of: fn(&Tip) -> &str| {
+        branches.iter().map(|tip| of(tip).chars().count()).max().unwrap_or_default()
+    };
+    let (names, authors) = (width(|tip| &tip.name), width(|tip| &tip.commit.author));
+    for Tip { name, age, commit } in branches {
+        page.say(format!("{name:<names$}  ")).shade(Shade::Id, commit.id.short());
+        page.say(format!("  {:<authors$}  ", commit.author)).line(ago(*age));
+    }
+}
+
+/// `5s ago`, `2h ago`, `3d ago`; `in 5s` for a time still to come.
+fn ago(millis: i64) -> String {
+    let seconds = millis.unsigned_abs() / 1_000;
+    let (number, unit) = match seconds {
+        0..60 => (seconds, "s"),
+        60..3_600 => (seconds / 60, "m"),
+        3_600..86_400 => (seconds / 3_600, "h"),
+        _ => (seconds / 86_400, "d"),
+    };
+    if millis < 0 { format!("in {number}{unit}") } else { format!("{number}{unit} ago") }
 }

@@ -1,6 +1,7 @@
 //! What was taken back: a commit, a node, the last move of a branch.
 
 use mnem_store::{CommitId, Error, ErrorKind, NodeId, Store};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -11,12 +12,13 @@ use crate::error::Failure;
 use crate::output::{Page, Shade};
 
 /// How something was taken back.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TakenBack {
     /// `reverted` by a new commit, `moved-back`, `unchanged` or `conflicts`.
     pub status: &'static str,
     /// The new commit, when one was made.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub commit: Option<CommitId>,
     /// Its message.
     pub message: Option<String>,
@@ -68,10 +70,11 @@ impl TakenBack {
 }
 
 /// A commit that was taken back.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Revert {
     /// The commit.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub reverted: CommitId,
     #[serde(skip)]
     pub(crate) named: String,
@@ -97,12 +100,13 @@ impl Report for Revert {
 }
 
 /// A move of a branch that was taken back.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Undo {
     /// The branch.
     pub branch: String,
     /// Where it points now, when it moved; null also when it points nowhere.
     #[serde(serialize_with = "text_or_null")]
+    #[schemars(with = "Option<String>")]
     pub tip: Option<CommitId>,
     #[serde(skip)]
     pub(crate) author: Option<String>,
@@ -135,13 +139,15 @@ impl Report for Undo {
 }
 
 /// A node that is as it was.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Restore {
     /// The node.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub id: NodeId,
     /// The commit that says it: the new one, or the current one when nothing changed.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub commit: CommitId,
     /// The new commit's message.
     pub message: String,

@@ -1,6 +1,7 @@
 //! A memory that was taken out of staging.
 
 use mnem_store::NodeId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -8,10 +9,11 @@ use super::shapes::text;
 use crate::output::Page;
 
 /// A memory that was taken out of staging.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Unstage {
     /// The node.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub id: NodeId,
 }
 

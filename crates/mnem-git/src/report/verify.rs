@@ -1,6 +1,7 @@
 //! Whether the store holds what was written.
 
 use mnem_store::ErrorKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -9,7 +10,7 @@ use crate::error::Failure;
 use crate::output::Page;
 
 /// What was checked and what is wrong.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Verify {
     /// Memory nodes that were read.
     pub nodes: u64,

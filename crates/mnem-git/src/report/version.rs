@@ -1,13 +1,14 @@
 //! What this program is.
 
 use mnem_store::store::FormatVersion;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
 use crate::output::Page;
 
 /// The versions of the software and of the store format.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Version {
     /// The version of the software.
     pub version: &'static str,

@@ -1,6 +1,7 @@
 //! What `remember` and `forget` came to.
 
 use mnem_store::{CommitId, NodeId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
@@ -8,13 +9,15 @@ use super::shapes::{committed, text};
 use crate::output::Page;
 
 /// A memory that was written.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Remember {
     /// The node.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub id: NodeId,
     /// The commit that says it: the new one, or the current one when nothing changed.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub commit: CommitId,
     /// The new commit's message.
     pub message: String,
@@ -46,13 +49,15 @@ impl Report for Remember {
 }
 
 /// A memory that was removed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Forget {
     /// The node.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub id: NodeId,
     /// The commit that removed it.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub commit: CommitId,
     /// The commit's message.
     pub message: String,

@@ -31,7 +31,7 @@ fn every_hint_names_a_command_that_exists() {
 #[test]
 fn a_hint_of_another_option_would_be_seen() {
     let mut t = Terminal::new();
-    for command in ["mnem frobnicate", "mnem merge BRANCH --theirs", "mnem log NODE --graph"] {
+    for command in ["mnem frobnicate", "mnem merge BRANCH --theirs", "mnem log NODE --tree"] {
         assert_eq!(t.output(&format!("{command} --help"), b"").status.code(), Some(2), "{command}");
     }
 }
@@ -49,7 +49,7 @@ fn help() {
         .filter(|name| *name != "help")
         .map(str::to_owned)
         .collect();
-    assert_eq!(commands.len(), 22);
+    assert_eq!(commands.len(), 31);
     t.run("mnem --help");
     for command in commands {
         t.run(&format!("mnem {command} -h"));

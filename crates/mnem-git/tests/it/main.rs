@@ -3,12 +3,16 @@
 
 mod bound;
 mod branches;
+mod completions;
 mod demo;
+mod docs;
 mod hints;
 mod history;
 mod input;
 mod memory;
 mod output;
+mod reading;
+mod reference;
 mod refused;
 mod review;
 mod staging;

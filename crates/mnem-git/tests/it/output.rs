@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 
+use crate::reference::conforms;
 use crate::terminal::Terminal;
 
 /// Memory, its id, its message, its author and its provenance that try to drive the terminal.
@@ -117,6 +118,16 @@ fn every_answer_and_every_error_names_its_schema() {
         ("show", "mnem show --json"),
         ("diff", "mnem diff --json"),
         ("blame", "mnem blame a --json"),
+        ("changelog", "mnem changelog --json"),
+        ("inbox", "mnem inbox --json"),
+        ("stats", "mnem stats --json"),
+        ("status", "mnem status --all-branches --json"),
+        ("log", "mnem log a --json"),
+        ("show", "mnem show --stat --json"),
+        ("completions", "mnem completions zsh --json"),
+        ("cat-object", "mnem cat-object {commit} --json"),
+        ("cat-object", "mnem cat-object {state} --json"),
+        ("cat-object", "mnem cat-object {node} --json"),
         ("bisect", "mnem bisect --node a --present --json"),
         ("branch", "mnem branch --json"),
         ("checkout", "mnem checkout main --json"),
@@ -126,6 +137,7 @@ fn every_answer_and_every_error_names_its_schema() {
         ("error", "mnem get nobody --json"),
         ("error", "mnem --json frobnicate"),
     ] {
+        let line = &place(&mut t, line);
         let output = t.output(line, b"");
         let (answer, other) = if command == "error" {
             (output.stderr, output.stdout)
@@ -138,5 +150,57 @@ fn every_answer_and_every_error_names_its_schema() {
         assert_eq!(document["schema"]["command"], command, "{line}");
         assert_eq!(document["schema"]["version"], 1, "{line}");
         assert_eq!(String::from_utf8(other).unwrap(), "", "{line}");
+        if command != "error" {
+            conforms(command, &document).unwrap_or_else(|problem| panic!("{line}: {problem}"));
+        }
     }
+}
+
+/// A command line with ids of objects in their places.
+fn place(t: &mut Terminal, line: &str) -> String {
+    if !line.contains('{') {
+        return line.to_owned();
+    }
+    let json = |text: String| serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    let log = json(t.quietly("mnem log HEAD~1 -n 1 --json"));
+    let id = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let (commit, state) = (id(&log["commits"][0]["id"]), id(&log["commits"][0]["state"]));
+    let nodes = json(t.quietly(&format!("mnem cat-object {state} --json")))["nodes"].take();
+    let node = id(nodes.as_object().unwrap().values().next().unwrap());
+    line.replace("{commit}", &commit).replace("{state}", &state).replace("{node}", &node)
+}
+
+#[test]
+fn colours_of_every_kind() {
+    let mut t = Terminal::with_store();
+    t.quietly("mnem remember plan 'Pro'");
+    t.quietly("mnem remember owner ada");
+    t.quietly("mnem checkout -b side");
+    t.quietly("mnem remember plan 'Team'");
+    t.quietly("mnem forget owner");
+    t.quietly("mnem checkout main");
+    t.quietly("mnem remember plan 'Max'");
+    t.set("CLICOLOR_FORCE", "1");
+    for line in [
+        "mnem log -n 1",
+        "mnem log --oneline --graph",
+        "mnem log plan --oneline",
+        "mnem merge side",
+        "mnem add draft x",
+        "mnem status",
+        "mnem status --all-branches",
+        "mnem branch",
+        "mnem inbox",
+        "mnem diff HEAD~1 side",
+        "mnem changelog HEAD~1 side",
+        "mnem show side --stat",
+        "mnem blame plan",
+        "mnem bisect --node plan --equals '\"Max\"'",
+        "mnem get nobody",
+        "mnem inbox -h",
+        "mnem inbox --nothing",
+    ] {
+        t.run(line);
+    }
+    assert_snapshot!(t.transcript().replace('\u{1b}', "<esc>"));
 }

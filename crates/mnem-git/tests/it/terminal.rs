@@ -13,7 +13,7 @@ const MINUTE: i64 = 60_000;
 
 /// Types commands in a directory of its own.
 ///
-/// The environment is empty. Each command is told a time one minute after the one before, and
+/// The environment is empty but for `TZ=UTC`. Each command is told a time one minute after the one before, and
 /// stores are reproducible, so that the ids in a transcript are the ids anyone gets.
 pub struct Terminal {
     directory: TempDir,
@@ -27,7 +27,7 @@ impl Terminal {
     pub fn new() -> Self {
         Self {
             directory: TempDir::new().unwrap(),
-            environment: Vec::new(),
+            environment: vec![("TZ".to_owned(), "UTC".to_owned())],
             now: START,
             transcript: String::new(),
         }
@@ -42,6 +42,11 @@ impl Terminal {
 
     pub fn path(&self) -> PathBuf {
         self.directory.path().canonicalize().unwrap()
+    }
+
+    /// The same with what stands in the transcript so far forgotten.
+    pub fn forget_transcript(&mut self) {
+        self.transcript.clear();
     }
 
     pub fn set(&mut self, name: &str, value: &str) {

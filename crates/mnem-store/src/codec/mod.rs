@@ -6,6 +6,7 @@
 //! shortest form that holds the value exactly.
 
 pub mod canonical;
+pub mod diagnostic;
 pub mod encoded;
 pub mod strict;
 

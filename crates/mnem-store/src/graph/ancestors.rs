@@ -1,5 +1,7 @@
 //! Whether one commit is behind another.
 
+use std::collections::BTreeSet;
+
 use super::walk::Walk;
 use crate::backend::cache::Objects;
 use crate::error::Error;
@@ -20,4 +22,23 @@ pub fn is_ancestor(objects: &Objects, old: CommitId, new: CommitId) -> Result<bo
         }
     }
     Ok(false)
+}
+
+/// Those of some commits that are neither `tip` nor behind it, found in one walk.
+pub fn not_behind(
+    objects: &Objects,
+    mut commits: BTreeSet<CommitId>,
+    tip: Option<CommitId>,
+) -> Result<BTreeSet<CommitId>, Error> {
+    let generations = commits.iter().map(|id| Ok(position(objects, *id)?.generation));
+    let lowest = generations.collect::<Result<BTreeSet<u64>, Error>>()?.into_iter().next();
+    for step in Walk::new(objects, tip)? {
+        let (id, _) = step?;
+        commits.remove(&id);
+        // The walk goes down in generations; below the lowest there is nothing to find.
+        if commits.is_empty() || Some(position(objects, id)?.generation) < lowest {
+            break;
+        }
+    }
+    Ok(commits)
 }

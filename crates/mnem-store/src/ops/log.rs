@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::diff::{ChangeKind, NodeChange};
 use crate::error::Error;
 use crate::graph::{FirstParents, Walk};
-use crate::id::CommitId;
+use crate::id::{CommitId, NodeId};
 use crate::object::Commit;
 use crate::store::Store;
+use crate::store::engine::Engine;
 
 /// Which commits a log shows.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +20,19 @@ pub struct LogOptions {
     /// How many commits at most.
     pub limit: Option<usize>,
 }
+
+/// A commit that changed one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeEvent {
+    /// The commit's id.
+    pub id: CommitId,
+    /// The commit.
+    pub commit: Arc<Commit>,
+    /// What it made of the node; before, it is what the first parent that had it says.
+    pub change: NodeChange,
+}
+
+type Commits<'o> = Box<dyn Iterator<Item = Result<(CommitId, Arc<Commit>), Error>> + 'o>;
 
 impl Store {
     /// The history from a commit, or from where this handle is: a child before its parents, HEAD
@@ -41,18 +56,94 @@ impl Store {
     /// ```
     pub fn log(&self, options: &LogOptions) -> Result<Vec<(CommitId, Arc<Commit>)>, Error> {
         let engine = self.engine()?;
-        let start = match options.start {
-            Some(start) => {
-                engine.known_commit(start)?;
-                Some(start)
-            }
-            None => self.tip_of(&engine)?,
-        };
+        let start = self.start(&engine, options)?;
+        commits(&engine, start, options)?.take(options.limit.unwrap_or(usize::MAX)).collect()
+    }
+
+    /// The history of one node: the commits of [`Store::log`] that made it say what none of
+    /// their parents says, or removed it where every parent had it. So a merge stands here only
+    /// when it made a value of its own. Along first parents alone, a commit is compared with its
+    /// first parent.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// use mnem_store::ops::log::LogOptions;
+    /// let first = put(&store, "plan", "pro")?;
+    /// put(&store, "owner", "ada")?;
+    /// let third = put(&store, "plan", "team")?;
+    /// let events = store.node_log(&NodeId::new("plan")?, &LogOptions::default())?;
+    /// assert_eq!(events.iter().map(|event| event.id).collect::<Vec<_>>(), [third, first]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn node_log(&self, id: &NodeId, options: &LogOptions) -> Result<Vec<NodeEvent>, Error> {
+        let engine = self.engine()?;
+        let start = self.start(&engine, options)?;
         let limit = options.limit.unwrap_or(usize::MAX);
-        if options.first_parent {
-            FirstParents::new(&engine.objects, start).take(limit).collect()
-        } else {
-            Walk::new(&engine.objects, start)?.take(limit).collect()
+        let compared = if options.first_parent { 1 } else { usize::MAX };
+        commits(&engine, start, options)?
+            .map(|step| {
+                let (commit_id, commit) = step?;
+                let change = engine.node_change(id, commit_id, &commit, compared)?;
+                Ok(change.map(|change| NodeEvent { id: commit_id, commit, change }))
+            })
+            .filter_map(Result::transpose)
+            .take(limit)
+            .collect()
+    }
+
+    fn start(&self, engine: &Engine, options: &LogOptions) -> Result<Option<CommitId>, Error> {
+        match options.start {
+            Some(start) => engine.known_commit(start).map(|_| Some(start)),
+            None => self.tip_of(engine),
         }
+    }
+}
+
+fn commits<'o>(
+    engine: &'o Engine,
+    start: Option<CommitId>,
+    options: &LogOptions,
+) -> Result<Commits<'o>, Error> {
+    Ok(if options.first_parent {
+        Box::new(FirstParents::new(&engine.objects, start))
+    } else {
+        Box::new(Walk::new(&engine.objects, start)?)
+    })
+}
+
+impl Engine {
+    /// What a commit made of a node that none of its first `compared` parents says.
+    fn node_change(
+        self: &Arc<Self>,
+        id: &NodeId,
+        commit_id: CommitId,
+        commit: &Commit,
+        compared: usize,
+    ) -> Result<Option<NodeChange>, Error> {
+        let new = self.version_at(commit_id, id)?;
+        let mut old = None;
+        for parent in commit.parents.iter().take(compared) {
+            let before = self.version_at(*parent, id)?;
+            if self.same_or_absent(before, new)? {
+                return Ok(None);
+            }
+            old = old.or(before);
+        }
+        let kind = match (old, new) {
+            (None, None) => return Ok(None), // a root without it
+            (None, Some(_)) => ChangeKind::Added,
+            (Some(_), Some(_)) => ChangeKind::Modified,
+            (Some(_), None) => ChangeKind::Removed,
+        };
+        let load = |version| self.node_at(id, version);
+        let (old, new) = (old.map(load).transpose()?, new.map(load).transpose()?);
+        Ok(Some(NodeChange { id: id.clone(), kind, old, new }))
     }
 }

@@ -5,6 +5,7 @@ pub mod blame;
 pub mod checkout;
 pub mod commit;
 pub mod diff;
+pub mod inbox;
 pub mod log;
 pub mod merge;
 pub mod reflog;
@@ -12,6 +13,7 @@ pub mod remove;
 pub mod restore;
 pub mod revert;
 mod settle;
+pub mod statistics;
 pub mod time_travel;
 pub mod undo;
 pub mod verify;
@@ -21,11 +23,13 @@ pub use bisect::{Bisection, Flip, NodeTest};
 pub use blame::Blame;
 pub use commit::Committed;
 pub use diff::{ChangeKind, DiffTarget, NodeChange};
+pub use log::NodeEvent;
 pub use merge::{
     Conflict, ConflictKind, MergeOptions, MergeOutcome, Resolution, Resolver, Strategy,
     StructuralOnly, Verdict,
 };
 pub use revert::RevertOutcome;
+pub use statistics::Statistics;
 pub use undo::{UndoOutcome, Undone};
 pub use verify::Verified;
 pub use write::{Changes, Meta};

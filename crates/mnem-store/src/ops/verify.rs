@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, ErrorKind};
 use crate::id::{NodeId, ObjectId};
-use crate::object::{Object, StateNode};
+use crate::object::{Kind, Object, StateNode};
 use crate::state;
 use crate::store::Store;
 use crate::store::engine::Engine;
@@ -56,29 +56,25 @@ impl Store {
         let mut problems = Problems::default();
         engine.objects.backend().damage().into_iter().for_each(|damage| problems.add(damage));
         let mut read = 0;
-        let mut from = Some(*ObjectId::all().start());
-        while let Some(start) = from {
-            let ids = engine.objects.view()?.ids(start..=*ObjectId::all().end(), PAGE)?;
-            from = ids.last().and_then(|(id, _)| successor(*id)).filter(|_| ids.len() == PAGE);
-            for (id, kind) in ids {
-                if let Some(object) = problems.found(engine.objects.encoded(id))? {
-                    match object {
-                        Some((_, object)) if object.kind() == kind => {
-                            verified.count(&object);
-                            engine.check_references(&object, &mut problems)?;
-                        }
-                        Some((_, object)) => problems.add(format!(
-                            "the object {id} is a {}, but filed as a {}",
-                            object.kind().as_str(),
-                            kind.as_str()
-                        )),
-                        None => problems.add(format!("the object {id} is listed but missing")),
+        engine.each_object(|id, kind| {
+            if let Some(object) = problems.found(engine.objects.encoded(id))? {
+                match object {
+                    Some((_, object)) if object.kind() == kind => {
+                        verified.count(&object);
+                        engine.check_references(&object, &mut problems)?;
                     }
+                    Some((_, object)) => problems.add(format!(
+                        "the object {id} is a {}, but filed as a {}",
+                        object.kind().as_str(),
+                        kind.as_str()
+                    )),
+                    None => problems.add(format!("the object {id} is listed but missing")),
                 }
-                read += 1;
-                progress(read);
             }
-        }
+            read += 1;
+            progress(read);
+            Ok(())
+        })?;
         for commit in engine.objects.view()?.references()?.into_values() {
             verified.branches += 1;
             problems.found(engine.objects.commit(commit))?;
@@ -92,6 +88,22 @@ impl Store {
 }
 
 impl Engine {
+    /// Calls `visit` with every stored object, in the order of the ids.
+    pub(crate) fn each_object(
+        &self,
+        mut visit: impl FnMut(ObjectId, Kind) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut from = Some(*ObjectId::all().start());
+        while let Some(start) = from {
+            let ids = self.objects.view()?.ids(start..=*ObjectId::all().end(), PAGE)?;
+            from = ids.last().and_then(|(id, _)| successor(*id)).filter(|_| ids.len() == PAGE);
+            for (id, kind) in ids {
+                visit(id, kind)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Checks what one object says of others. Lineage is not looked at: nothing depends on it.
     fn check_references(&self, object: &Object, problems: &mut Problems) -> Result<(), Error> {
         match object {

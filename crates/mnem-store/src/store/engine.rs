@@ -51,6 +51,16 @@ pub(crate) enum Place {
     },
 }
 
+/// The file that holds the data of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataFile {
+    /// Its length, in bytes.
+    pub bytes: u64,
+    /// What it takes on the disk, in bytes: holes take nothing. Where the system does not tell,
+    /// its length.
+    pub allocated: u64,
+}
+
 impl Engine {
     pub(crate) fn head(&self) -> Result<Head, Error> {
         self.check_place()?;
@@ -103,6 +113,18 @@ impl Engine {
         self.objects
             .find_commit(id)?
             .ok_or_else(|| Error::not_found(format!("there is no commit {id}")).hint(Hint::ListLog))
+    }
+
+    /// How large the data file is; none for a store in memory.
+    pub(crate) fn data_file(&self) -> Result<Option<DataFile>, Error> {
+        let (Place::Disk { root, .. }, Some(engine)) = (&self.place, &self.config.engine) else {
+            return Ok(None);
+        };
+        let path = root.join(STORE_DIRECTORY).join(&engine.data_file);
+        let metadata = fs::metadata(&path)
+            .map_err(|error| Error::io(format!("cannot read {}", path.display()), error))?;
+        let allocated = files::allocated(&metadata);
+        Ok(Some(DataFile { bytes: metadata.len(), allocated }))
     }
 
     pub(crate) fn set_head(&self, new: &Head) -> Result<(), Error> {

@@ -80,3 +80,16 @@ pub(crate) fn identity(_: &File, path: &Path) -> std::io::Result<Identity> {
 pub(crate) fn identity_at(path: &Path) -> std::io::Result<Identity> {
     path.canonicalize().map(Identity)
 }
+
+/// How many bytes of disk a file takes.
+#[cfg(unix)]
+pub(crate) fn allocated(metadata: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    metadata.blocks() * 512 // the unit of st_blocks, whatever the disk's blocks are
+}
+
+/// Elsewhere the length is what the standard library tells.
+#[cfg(not(unix))]
+pub(crate) fn allocated(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
+}

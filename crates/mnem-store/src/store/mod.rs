@@ -8,6 +8,7 @@ pub(crate) mod files;
 pub mod format;
 pub mod head;
 pub mod local;
+pub mod objects;
 pub mod open;
 pub(crate) mod registry;
 pub mod revision;
@@ -18,7 +19,7 @@ pub(crate) mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-pub use engine::STORE_DIRECTORY;
+pub use engine::{DataFile, STORE_DIRECTORY};
 pub use environment::{Clock, Entropy, Environment};
 pub use format::FormatVersion;
 pub use head::Head;

@@ -112,7 +112,7 @@ impl Typed {
     /// The words, as a shell splits them, in the demo's own directory and time.
     fn words(&self) -> Vec<String> {
         let mut words = shlex::split(&joined(self.line)).unwrap_or_default();
-        words.extend(["-C", ".", "--time", self.time].map(str::to_owned));
+        words.extend(["-C", ".", "--utc", "--time", self.time].map(str::to_owned));
         words
     }
 }

@@ -117,8 +117,7 @@ pub(super) const STORY: &[Scene] = &[
         title: "Nothing is lost",
         says: "The whole history, the mistake included; every object is hashed again.",
         commands: &[
-            // `--graph` draws it once the command can.
-            done("2026-06-05T09:08Z", "mnem log --oneline"),
+            done("2026-06-05T09:08Z", "mnem log --graph --oneline"),
             done("2026-06-05T09:09Z", "mnem verify"),
         ],
     },
