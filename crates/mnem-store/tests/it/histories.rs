@@ -215,10 +215,10 @@ impl Pair {
     /// The handle of a step; making it may make the branch.
     fn handle(&mut self, on: Option<u8>) -> Option<Store> {
         let branch = branch(on?);
-        if let Some(main) = self.model.branches.get("main").copied() {
-            if !self.model.branches.contains_key(branch.as_str()) {
-                self.model.point(branch.as_str(), Some(main), "branch", "tester");
-            }
+        if let Some(main) = self.model.branches.get("main").copied()
+            && !self.model.branches.contains_key(branch.as_str())
+        {
+            self.model.point(branch.as_str(), Some(main), "branch", "tester");
         }
         Some(self.store.on(&branch, "tester").unwrap())
     }

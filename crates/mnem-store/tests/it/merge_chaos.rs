@@ -34,7 +34,7 @@ fn number(name: &str, default: u64) -> u64 {
     asked(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): a seed is a case.
+/// `SplitMix64` (Steele, Lea and Flood, 2014): a seed is a case.
 struct Dice(u64);
 
 impl Dice {
@@ -111,7 +111,8 @@ fn value(dice: &mut Dice) -> Value {
 
 /// A memory of about two thirds of the names.
 fn memory(dice: &mut Dice, names: usize) -> Memory {
-    (0..names).filter(|_| !dice.one_in(3)).map(|n| (name(n), (n as u8 % 4, 0))).collect()
+    let first = |n: usize| (u8::try_from(n % 4).unwrap(), 0);
+    (0..names).filter(|_| !dice.one_in(3)).map(|n| (name(n), first(n))).collect()
 }
 
 /// The same after a few writes and removals.
@@ -139,6 +140,7 @@ fn version((content, source): Value) -> NodeVersionId {
     NodeVersionId::from_bytes(bytes)
 }
 
+#[allow(clippy::unnecessary_wraps)] // the shape of `Same`
 fn never(_: NodeVersionId, _: NodeVersionId) -> Result<bool, mnem_store::Error> {
     Ok(false)
 }
