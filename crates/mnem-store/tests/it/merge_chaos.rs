@@ -34,7 +34,7 @@ fn number(name: &str, default: u64) -> u64 {
     asked(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): a seed is a case.
+/// `SplitMix64` (Steele, Lea and Flood, 2014): a seed is a case.
 struct Dice(u64);
 
 impl Dice {
@@ -111,7 +111,8 @@ fn value(dice: &mut Dice) -> Value {
 
 /// A memory of about two thirds of the names.
 fn memory(dice: &mut Dice, names: usize) -> Memory {
-    (0..names).filter(|_| !dice.one_in(3)).map(|n| (name(n), (n as u8 % 4, 0))).collect()
+    let first = |n: usize| (u8::try_from(n % 4).unwrap(), 0);
+    (0..names).filter(|_| !dice.one_in(3)).map(|n| (name(n), first(n))).collect()
 }
 
 /// The same after a few writes and removals.
@@ -139,6 +140,7 @@ fn version((content, source): Value) -> NodeVersionId {
     NodeVersionId::from_bytes(bytes)
 }
 
+#[allow(clippy::unnecessary_wraps)] // the shape of `Same`
 fn never(_: NodeVersionId, _: NodeVersionId) -> Result<bool, mnem_store::Error> {
     Ok(false)
 }
@@ -150,7 +152,9 @@ impl Shelf {
 
     fn keep(&self, objects: Vec<Encoded>) {
         let mut batch = Batch::default();
-        objects.into_iter().for_each(|object| batch.object(object));
+        for object in objects {
+            batch.object(object);
+        }
         self.0.backend().publish(&batch).unwrap();
     }
 
@@ -384,7 +388,7 @@ fn pure() {
 struct Lines {
     store: Store,
     model: Model,
-    lines: Vec<Store>,
+    handles: Vec<Store>,
     _directory: Option<tempfile::TempDir>,
 }
 
@@ -410,12 +414,12 @@ impl Lines {
         let root = store.write(changes, &base).unwrap();
         model.add(root, Vec::new(), memory);
         let on = |name: &str| store.on(&BranchName::new(name).unwrap(), "chaos").unwrap();
-        let lines = LINES.map(on).into();
-        Self { store, model, lines, _directory: directory }
+        let handles = LINES.map(on).into();
+        Self { store, model, handles, _directory: directory }
     }
 
     fn write(&mut self, dice: &mut Dice, line: usize, names: usize) {
-        let store = &self.lines[line];
+        let store = &self.handles[line];
         let before = tip(store);
         let old = self.model.commits[&before].memory.clone();
         let new = edited(dice, &old, names);
@@ -508,7 +512,7 @@ impl Lines {
                 [(one, other, sides.0), (other, one, sides.1)].into_iter().enumerate()
             {
                 let name = BranchName::new(
-                    &format!("check-{at:?}-{round}-{number}")
+                    format!("check-{at:?}-{round}-{number}")
                         .replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
                 )
                 .unwrap();
@@ -530,7 +534,7 @@ fn run_stores() -> Tally {
         let names = dice.pick(&[5, 5, 5, 30]);
         let mut lines = Lines::new(&mut dice, names);
         for _ in 0..4 + dice.below(8) {
-            for _ in 0..1 + dice.below(3) {
+            for _ in 0..=dice.below(3) {
                 let line = dice.below(LINES.len());
                 lines.write(&mut dice, line, names);
             }
@@ -548,7 +552,7 @@ fn run_stores() -> Tally {
                 lines.merge(&handles[1], tips[0], second, tally);
             }
         }
-        let tips: Vec<_> = lines.lines.iter().map(tip).collect();
+        let tips: Vec<_> = lines.handles.iter().map(tip).collect();
         lines.converge(tips[0], tips[1], tally);
         lines.converge(tips[1], tips[2], tally);
         assert_eq!(lines.store.verify(|_| ()).unwrap().problems, Vec::<String>::new());
