@@ -132,7 +132,8 @@ fn disk(line: &str) -> String {
 fn pages() -> BTreeMap<String, String> {
     let made = "<!-- Made from the code: `make reference` -->\n";
     let mut pages = BTreeMap::new();
-    let mut index = format!("{made}# Commands\n\n| | |\n| --- | --- |\n");
+    let about = Cli::command().get_long_about().unwrap().to_string();
+    let mut index = format!("{made}# Commands\n\n{about}\n\n| | |\n| --- | --- |\n");
     let examples: BTreeMap<_, _> = EXAMPLES.iter().copied().collect();
     let (answers, shapes) = schemas();
     for command in Cli::command().get_subcommands() {
@@ -141,13 +142,18 @@ fn pages() -> BTreeMap<String, String> {
         writeln!(index, "| [{name}]({name}.md) | {about} |").unwrap();
         let Some(lines) = examples.get(name) else { panic!("mnem {name} has no example") };
         let help = Terminal::new().quietly(&format!("mnem {name} --help"));
+        let (help, _) = help.split_once("Global options:").unwrap();
         let mut page = format!("{made}# mnem {name}\n\n```text\n{}\n```\n", help.trim_end());
+        page += "\n[Options of every command](README.md#options-of-every-command)\n";
         write!(page, "\n## Example\n\n```console\n{}```\n", example(lines)).unwrap();
         assert!(answers.iter().any(|answer| answer.command == name), "mnem {name} has no schema");
         write!(page, "\nWith `--json`: [its fields](json.md#{name}).\n").unwrap();
         pages.insert(format!("{name}.md"), page);
     }
     index += "\n[The fields of every `--json` answer](json.md)\n";
+    let options = Terminal::new().quietly("mnem --help");
+    let options = options.split_once("Options:").unwrap().1.trim_end();
+    write!(index, "\n## Options of every command\n\n```text\nOptions:{options}\n```\n").unwrap();
     pages.insert("README.md".into(), index);
     pages.insert("json.md".into(), format!("{made}{}", fields(&answers, &shapes)));
     pages

@@ -162,11 +162,11 @@ fn an_ambiguous_prefix_lists_up_to_ten() {
         names.extend(more.then(|| "more".into()));
         assert_eq!(error.to_string(), format!("\"abcd\" is ambiguous: {}", names.join(", ")));
         // Objects of any kind are listed alike, each with its kind.
-        let named: Vec<_> =
+        let mut kinds: Vec<_> =
             alike[..count.min(10)].iter().map(|(id, _)| id.short() + " (commit)").collect();
-        let named = named.into_iter().chain(more.then(|| "more".into())).collect::<Vec<_>>();
+        kinds.extend(more.then(|| "more".into()));
         let error = store.find_object("abcd").unwrap_err();
-        assert_eq!(error.to_string(), format!("\"abcd\" is ambiguous: {}", named.join(", ")));
+        assert_eq!(error.to_string(), format!("\"abcd\" is ambiguous: {}", kinds.join(", ")));
     }
     // An odd number of digits is a range too.
     let (first, second) = (alike[0].0.to_string(), alike[1].0.to_string());

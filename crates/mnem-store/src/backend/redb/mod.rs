@@ -1,5 +1,7 @@
 //! A backend in one file, on redb.
 //!
+//! Long: opening, failing and opening again are one subject.
+//!
 //! Objects and records are appended to one sequential table, `log`; the tables that find them by
 //! id and by node are written out for many commits at once (`index`). A batch is one write
 //! transaction with one fsync.
