@@ -10,6 +10,7 @@ pub mod conformance;
 #[cfg(feature = "test-support")]
 pub mod counting;
 pub mod memory;
+pub(crate) mod overlay;
 pub mod record;
 pub mod redb;
 #[cfg(feature = "test-support")]

@@ -86,6 +86,18 @@ impl Store {
         Ok(self.engine()?.environment.clone())
     }
 
+    /// How many threads wait for their turn to write, for tests.
+    #[cfg(feature = "test-support")]
+    pub fn waiting_writers(&self) -> Result<usize, Error> {
+        Ok(self.engine()?.writer.waiting())
+    }
+
+    /// Whether a thread has its turn to write, for tests.
+    #[cfg(feature = "test-support")]
+    pub fn is_writing(&self) -> Result<bool, Error> {
+        Ok(self.engine()?.writer.is_taken())
+    }
+
     /// Where this handle is: its branch when it is bound to one, else HEAD.
     pub fn head(&self) -> Result<Head, Error> {
         self.head_of(&*self.engine()?)

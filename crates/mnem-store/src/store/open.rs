@@ -15,7 +15,6 @@ use super::format::FormatVersion;
 use super::head::Head;
 use super::registry::Registry;
 use super::writer::Writer;
-use crate::backend::cache::Objects;
 use crate::backend::memory::MemoryBackend;
 use crate::backend::redb::{RedbBackend, Settings};
 use crate::backend::{Backend, BackendError};
@@ -127,11 +126,8 @@ impl Store {
         config: Config,
         environment: Environment,
     ) -> Self {
-        let objects = Objects::new(backend, environment.cache_bytes);
-        Self::of(
-            Arc::new(Engine { place, config, objects, environment, writer: Writer::default() }),
-            None,
-        )
+        let (objects, writer) = Writer::new(backend, environment.cache_bytes);
+        Self::of(Arc::new(Engine { place, config, objects, environment, writer }), None)
     }
 
     fn open_at(root: PathBuf, environment: Environment) -> Result<Self, Error> {

@@ -29,3 +29,4 @@ mod state;
 mod store;
 mod support;
 mod verify;
+mod writers;
