@@ -238,6 +238,7 @@ fn verbs_of_every_kind_build_on_each_other_in_a_group() {
     let (backend, store) = watched();
     put(&store, "a", "1");
     put(&store, "gone", "1");
+    store.create_branch(&branch("old"), None, "t").unwrap();
     store.stage(note("draft", "1")).unwrap();
     backend.take();
     let local = |value: &str| LocalEdit {
@@ -258,7 +259,8 @@ fn verbs_of_every_kind_build_on_each_other_in_a_group() {
         Box::new(|| store.local_edit(&[local("2")])),
         Box::new(|| store.create_branch(&branch("side"), None, "t").map(drop)),
         Box::new(|| store.delete_branch(&branch("side"), "t").map(|was| assert!(was))),
-        Box::new(|| store.delete_branch(&branch("side"), "t").map(|was| assert!(!was))),
+        Box::new(|| store.delete_branch(&branch("old"), "t").map(|was| assert!(was))),
+        Box::new(|| store.delete_branch(&branch("old"), "t").map(|was| assert!(!was))),
         Box::new(|| {
             // It moves HEAD, so what comes before it is published first.
             store.checkout_new(&branch("other"), None, false, "t").map(drop)
