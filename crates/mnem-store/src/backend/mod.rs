@@ -289,6 +289,9 @@ pub enum BackendError {
     /// Another process holds the data file.
     #[error("another process holds the data file")]
     Locked,
+    /// The store itself refused.
+    #[error(transparent)]
+    Refused(Box<Error>),
 }
 
 /// Why a batch did not land. Nothing of it did.
@@ -311,6 +314,7 @@ impl From<BackendError> for Error {
     fn from(error: BackendError) -> Self {
         match error {
             BackendError::Corrupt(what) => Self::corrupt(what),
+            BackendError::Refused(error) => *error,
             BackendError::Io(source) => Self::io("the store's data file", source),
             BackendError::Locked => {
                 Self::new(ErrorKind::Busy, "another process holds the store").hint(Hint::WaitOrStop)

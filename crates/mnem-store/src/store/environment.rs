@@ -1,4 +1,4 @@
-//! What an engine is given at open: the time, random bytes, and how long to wait.
+//! What an engine is given at open: the time, random bytes, the machine's name, and how long to wait.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub struct Environment {
     pub clock: Arc<dyn Clock>,
     /// Salts, ids of new nodes, names of temporary files.
     pub entropy: Arc<dyn Entropy>,
+    /// The name of this machine, for who waits for the store.
+    pub host: String,
     /// How long to wait for another process.
     pub busy_timeout: Duration,
     /// How many bytes of decoded objects are kept.
@@ -44,6 +46,7 @@ impl Environment {
         Self {
             clock: Arc::new(clock),
             entropy: Arc::new(entropy),
+            host: "this-machine".into(),
             busy_timeout: DEFAULT_BUSY_TIMEOUT,
             cache_bytes: DEFAULT_CACHE_BYTES,
         }

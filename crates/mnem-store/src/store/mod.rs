@@ -7,6 +7,7 @@ pub mod environment;
 pub(crate) mod files;
 pub mod format;
 pub mod head;
+pub(crate) mod lease;
 pub mod local;
 pub mod open;
 pub(crate) mod registry;

@@ -15,6 +15,7 @@ mod golden_vectors;
 mod hex;
 mod histories;
 mod json;
+mod lease;
 mod log;
 mod merge_table;
 mod model;

@@ -17,6 +17,7 @@ use crate::backend::cache::Objects;
 use crate::backend::overlay::{self, Overlay, Shown};
 use crate::backend::{Backend, BackendError, Batch, PublishError, View};
 use crate::error::Error;
+use crate::store::lease::Leased;
 
 /// A group ends at this many commits,
 const GROUP_COMMITS: usize = 256;
@@ -28,12 +29,16 @@ const GROUP_BYTES: usize = 8 << 20;
 pub(crate) struct Writer {
     objects: Objects,
     group: Arc<Group>,
+    /// What keeps other processes off; a store in memory has none.
+    lease: Option<Arc<Leased>>,
     line: Mutex<Line>,
 }
 
 #[derive(Default)]
 struct Line {
     is_taken: bool,
+    /// Whether the group has the lease.
+    is_leased: bool,
     /// Who waits for a turn, in the order in which they came.
     waiting: VecDeque<Sender<()>>,
     /// Who waits for the group's sync.
@@ -42,11 +47,15 @@ struct Line {
 
 impl Writer {
     /// A writer to a backend, and the objects as each turn sees them.
-    pub(crate) fn new(backend: Arc<dyn Backend>, cache_bytes: u64) -> (Objects, Self) {
+    pub(crate) fn new(
+        backend: Arc<dyn Backend>,
+        lease: Option<Arc<Leased>>,
+        cache_bytes: u64,
+    ) -> (Objects, Self) {
         let group = Arc::new(Group { backend, turn: Mutex::default() });
         let shared = Arc::clone(&group) as Arc<dyn Backend>;
         let objects = Objects::new(shared, cache_bytes);
-        (objects.clone(), Self { objects, group, line: Mutex::default() })
+        (objects.clone(), Self { objects, group, lease, line: Mutex::default() })
     }
 
     /// Runs a verb in a turn of its own. What it published is durable when this returns, and so
@@ -59,6 +68,10 @@ impl Writer {
             return Err(Error::conflict("the store cannot be written from inside its own update"));
         }
         self.take_turn();
+        if let Err(error) = self.take_lease() {
+            self.pass_turn();
+            return Err(error);
+        }
         self.group.begin();
         let answer = catch_unwind(AssertUnwindSafe(verb));
         let landed = self.end_turn(matches!(answer, Ok(Ok(_))));
@@ -144,12 +157,39 @@ impl Writer {
         drop(line);
         // Where there is nothing to publish, nobody waits for it.
         let result = if state == State::Empty { Ok(()) } else { self.publish_group() };
+        if self.line().is_leased {
+            self.drop_lease();
+        }
+        self.pass_turn();
+        result
+    }
+
+    fn pass_turn(&self) {
         let mut line = self.line();
         match line.waiting.pop_front() {
             Some(next) => _ = next.send(()),
             None => line.is_taken = false,
         }
-        result
+    }
+
+    /// Takes the lease with the first turn of a group.
+    fn take_lease(&self) -> Result<(), Error> {
+        if let Some(lease) = self.lease.as_ref().filter(|_| !self.line().is_leased) {
+            lease.begin_group()?;
+            self.line().is_leased = true;
+        }
+        Ok(())
+    }
+
+    fn drop_lease(&self) {
+        let is_idle = {
+            let mut line = self.line();
+            line.is_leased = false;
+            line.waiting.is_empty()
+        };
+        if let Some(lease) = &self.lease {
+            lease.end_group(is_idle);
+        }
     }
 }
 
