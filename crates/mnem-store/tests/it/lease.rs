@@ -185,7 +185,7 @@ fn a_stopped_waiter_holds_nobody_up() {
 fn a_stopped_holder_is_named_and_goes_on_later() {
     let (directory, store) = store();
     drop(store);
-    let mut holder = Worker::start(directory.path(), "holder", 1, 2_000);
+    let mut holder = Worker::start(directory.path(), "holder", 1, 1_000_000);
     holder.next().unwrap();
     holder.signal("-STOP");
     let short = Environment { busy_timeout: Duration::from_millis(100), ..environment() };
@@ -197,8 +197,19 @@ fn a_stopped_holder_is_named_and_goes_on_later() {
     let store = Store::open(directory.path(), environment()).unwrap();
     put(&store, "mine", "1");
     assert!(store.snapshot().unwrap().version(&id("mine")).unwrap().is_some());
+    // It writes without a pause and would never have let go by itself.
+    assert!(holder.child.try_wait().unwrap().is_none());
     let acknowledged = holder.kill();
-    check(directory.path(), &acknowledged.into_iter().collect(), 2_001);
+    check(directory.path(), &acknowledged.into_iter().collect(), 1_000_001);
+}
+
+/// Waits until a store is let go, as it is once nobody writes.
+fn let_go(root: &Path) -> File {
+    let lock = File::open(root.join(".mnem/lock")).unwrap();
+    while lock.try_lock_shared().is_err() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    lock
 }
 
 fn counter(root: &Path) -> String {
@@ -211,11 +222,7 @@ fn a_reader_answers_without_the_lease_until_another_writes() {
     let (directory, store) = store();
     let get = |name: &str| store.snapshot().unwrap().get(&id(name)).unwrap();
     assert!(get("start").is_some());
-    // The store is let go once nobody writes.
-    let lock = File::open(directory.path().join(".mnem/lock")).unwrap();
-    while lock.try_lock_shared().is_err() {
-        thread::sleep(Duration::from_millis(10));
-    }
+    let lock = let_go(directory.path());
     let before = counter(directory.path());
     assert!(get("start").is_some());
     assert!(store.branches().unwrap().len() == 1);
@@ -230,8 +237,8 @@ fn a_reader_answers_without_the_lease_until_another_writes() {
 #[test]
 fn a_store_that_is_made_anew_is_not_the_one_that_was_open() {
     let (directory, store) = store();
-    // Let go, so that what is known is all that is left.
-    assert_eq!(Worker::start(directory.path(), "other", 1, 1).finish().len(), 1);
+    // What is known from before is all that is left.
+    drop(let_go(directory.path()));
     std::fs::remove_dir_all(directory.path().join(".mnem")).unwrap();
     for other in [None, Some(())] {
         let _other = other.map(|()| {
