@@ -13,6 +13,9 @@ use crate::id::NodeId;
 /// How long an open waits for another process, unless told otherwise.
 pub const DEFAULT_BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long after its last write a store is kept, unless told otherwise.
+pub const DEFAULT_IDLE: Duration = Duration::from_secs(1);
+
 /// The time, as the engine sees it.
 pub trait Clock: Send + Sync + Debug {
     /// Now, in Unix milliseconds.
@@ -36,6 +39,8 @@ pub struct Environment {
     pub host: String,
     /// How long to wait for another process.
     pub busy_timeout: Duration,
+    /// How long after its last write a store is kept open for no other process.
+    pub idle: Duration,
     /// How many bytes of decoded objects are kept.
     pub cache_bytes: u64,
 }
@@ -48,15 +53,19 @@ impl Environment {
             entropy: Arc::new(entropy),
             host: "this-machine".into(),
             busy_timeout: DEFAULT_BUSY_TIMEOUT,
+            idle: DEFAULT_IDLE,
             cache_bytes: DEFAULT_CACHE_BYTES,
         }
     }
 
     /// An environment for tests and examples: the clock ticks one millisecond each time it is
     /// read, from the first of January 2026 on, and what looks random is the same in every run.
+    /// An idle store is kept for a minute: closing it changes its file, which tests compare.
     #[cfg(feature = "test-support")]
     pub fn fixed() -> Self {
-        Self::new(fixed::Ticking(1_767_225_600_000.into()), fixed::Seeded(1.into()))
+        let environment =
+            Self::new(fixed::Ticking(1_767_225_600_000.into()), fixed::Seeded(1.into()));
+        Self { idle: Duration::from_secs(60), ..environment }
     }
 
     /// Random bytes.

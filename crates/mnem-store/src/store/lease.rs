@@ -38,8 +38,6 @@ const WATCH: Duration = Duration::from_millis(10);
 const TURN: Duration = Duration::from_millis(5);
 /// Who handed the store over leaves it to the others until they have it, or for this long.
 const STAY_OFF: Duration = Duration::from_millis(20);
-/// A store that is not written is let go after this long.
-const IDLE: Duration = Duration::from_secs(1);
 
 /// The data file of a store, open while this process holds the lease.
 pub(crate) struct Leased {
@@ -66,6 +64,8 @@ pub(crate) struct Options {
     pub(crate) host: String,
     /// How long to wait for another process.
     pub(crate) busy_timeout: Duration,
+    /// A store that is not written is let go after this long.
+    pub(crate) idle: Duration,
     /// Refuses when the store is no longer the one that was opened.
     pub(crate) check: Box<dyn Fn() -> Result<(), Error> + Send + Sync>,
 }
@@ -374,7 +374,7 @@ fn watch(leased: &Weak<Leased>) {
         let mut state = leased.state();
         if state.status == Status::Held {
             let is_wanted = leased.is_wanted();
-            if state.uses == 0 && (is_wanted || state.last_write.elapsed() >= IDLE) {
+            if state.uses == 0 && (is_wanted || state.last_write.elapsed() >= leased.options.idle) {
                 leased.release(&mut state, is_wanted);
             } else if is_wanted && state.since.elapsed() >= TURN {
                 state.is_leaving = true;

@@ -165,6 +165,7 @@ impl Store {
             root: root.clone(),
             host: environment.host.clone(),
             busy_timeout: environment.busy_timeout,
+            idle: environment.idle,
             check: {
                 let (root, identity, config) = (root.clone(), identity.clone(), config.clone());
                 Box::new(move || check_unchanged(&root, &identity, &config))

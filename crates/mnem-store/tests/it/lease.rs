@@ -99,7 +99,8 @@ fn worker() {
 
 fn store() -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::init(directory.path(), &InitOptions::default(), environment()).unwrap();
+    let environment = Environment { idle: Duration::from_millis(500), ..environment() };
+    let store = Store::init(directory.path(), &InitOptions::default(), environment).unwrap();
     put(&store, "start", "1");
     (directory, store)
 }
