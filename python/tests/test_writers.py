@@ -53,7 +53,7 @@ def test_updates_of_many_threads_never_count_the_same(tmp_path):
     def fail():
         for _ in range(20):
             with pytest.raises(ZeroDivisionError):
-                store.update(lambda now: 1 // 0, message="fails")
+                store.update(lambda _now: 1 // 0, message="fails")
 
     threads = [threading.Thread(target=target) for target in [count] * 8 + [fail] * 2]
     for thread in threads:
