@@ -89,3 +89,35 @@ def test_a_stopped_holder_is_named(tmp_path):
                 assert store.exists("a")
         finally:
             holder.kill()
+
+
+def test_a_forked_child_and_its_parent_both_go_on(tmp_path):
+    program = (
+        "import os, sys, mnem\n"
+        "from mnem.agents import remember\n"
+        "store = mnem.init(sys.argv[1])\n"
+        "remember(store, 'before', 1)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try: remember(store, 'lost', 1)\n"
+        "    except mnem.StoreIoError as error: print(error, flush=True)\n"
+        "    with mnem.open(sys.argv[1]) as own:\n"
+        "        for n in range(50): remember(own, f'child-{n}', 1)\n"
+        "    sys.exit()\n"
+        "for n in range(50): remember(store, f'parent-{n}', 1)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "remember(store, 'after', 1)\n"
+        "assert store.verify().problems == ()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "this handle of the store was opened before the process was forked\n"
+    with mnem.open(tmp_path) as store:
+        assert len(store.memory()) == 102
+        assert len(store.log(first_parent=True)) == 102

@@ -46,6 +46,8 @@ pub(crate) struct Leased {
     want: File,
     holder: File,
     options: Options,
+    /// The process that opened this. A forked child must not touch it.
+    process: u32,
     myself: Weak<Self>,
     state: Mutex<State>,
     changed: Condvar,
@@ -132,10 +134,25 @@ impl Leased {
             want,
             holder,
             options,
+            process: std::process::id(),
             myself: myself.clone(),
             state: Mutex::new(state),
             changed: Condvar::new(),
         }))
+    }
+
+    /// Refuses in a process that was forked from the one that opened the store: the locks and
+    /// the open file are its parent's.
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        if self.is_mine() {
+            return Ok(());
+        }
+        let message = "this handle of the store was opened before the process was forked";
+        Err(Error::new(ErrorKind::Io, message).hint(Hint::Reopen))
+    }
+
+    fn is_mine(&self) -> bool {
+        std::process::id() == self.process
     }
 
     /// Keeps the store for a group of writes.
@@ -160,6 +177,7 @@ impl Leased {
     }
 
     fn hold(&self, purpose: Purpose) -> Result<(), Error> {
+        self.check_process()?;
         let mut state = self.state();
         let mut failures = None;
         loop {
@@ -360,6 +378,15 @@ impl Leased {
         self.backend
             .get()
             .ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotConnected).into())
+    }
+}
+
+impl Drop for Leased {
+    /// In a forked child the open file is leaked: closing it would write under the parent.
+    fn drop(&mut self) {
+        if !self.is_mine() {
+            std::mem::forget(self.backend.take());
+        }
     }
 }
 

@@ -76,7 +76,11 @@ impl LeasedView<'_> {
     }
 
     fn known_tips(&self) -> Option<Tips> {
-        if self.open.get().is_some() { None } else { self.leased.known_tips() }
+        if self.open.get().is_some() || !self.leased.is_mine() {
+            None
+        } else {
+            self.leased.known_tips()
+        }
     }
 }
 

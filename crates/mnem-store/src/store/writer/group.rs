@@ -67,6 +67,9 @@ impl Writer {
         if self.group.is_mine() {
             return Err(Error::conflict("the store cannot be written from inside its own update"));
         }
+        if let Some(lease) = &self.lease {
+            lease.check_process()?;
+        }
         self.take_turn();
         if let Err(error) = self.take_lease() {
             self.pass_turn();
