@@ -34,10 +34,12 @@ def raised() -> Callable[[Callable[[], object]], BaseException]:
 
 @pytest.fixture
 def bytes_of() -> Callable[[mnem.Store], dict[str, str]]:
-    """A hash of each file of a store."""
+    """A hash of each file of a store; not of ``holder``, which says who tried to open it."""
 
     def read(store: mnem.Store) -> dict[str, str]:
-        files = sorted(path for path in store.root.rglob("*") if path.is_file())
+        files = sorted(
+            path for path in store.root.rglob("*") if path.is_file() and path.name != "holder"
+        )
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
     return read

@@ -32,7 +32,8 @@ impl Entropy for SystemEntropy {
 
 /// What an engine is given on this machine.
 pub fn environment() -> Environment {
-    Environment::new(SystemClock, SystemEntropy)
+    let host = gethostname::gethostname().to_string_lossy().into_owned();
+    Environment { host, ..Environment::new(SystemClock, SystemEntropy) }
 }
 
 /// Who writes: as said, else `MNEM_AUTHOR`, else `unknown`.

@@ -171,6 +171,12 @@ impl Error {
         self
     }
 
+    /// The same sentence for another who waited for the same thing.
+    pub(crate) fn repeat(&self) -> Self {
+        let content = self.content.clone();
+        Self { hint: self.hint, content, ..Self::new(self.kind, self.message.clone()) }
+    }
+
     /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind

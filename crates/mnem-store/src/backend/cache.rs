@@ -16,10 +16,11 @@ use crate::object::{Commit, MemoryNode, Object, StateNode};
 pub const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The objects of a backend, verified and decoded. Immutable, so a cached one is never stale.
-#[derive(Debug)]
+/// Clones share what is cached.
+#[derive(Clone, Debug)]
 pub struct Objects {
     backend: Arc<dyn Backend>,
-    cache: Cache<ObjectId, Cached, ByBytes>,
+    cache: Arc<Cache<ObjectId, Cached, ByBytes>>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,12 +45,17 @@ impl Objects {
     /// The objects of a backend, keeping at most this many bytes of them decoded.
     pub fn new(backend: Arc<dyn Backend>, cache_bytes: u64) -> Self {
         let about = usize::try_from(cache_bytes / 500).unwrap_or(usize::MAX);
-        Self { backend, cache: Cache::with_weighter(about, cache_bytes, ByBytes) }
+        Self { backend, cache: Arc::new(Cache::with_weighter(about, cache_bytes, ByBytes)) }
     }
 
     /// The backend itself.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
+    }
+
+    /// Drops every decoded object: some may be of a batch that was built and did not land.
+    pub(crate) fn forget(&self) {
+        self.cache.clear();
     }
 
     /// The store at one moment.

@@ -10,6 +10,7 @@ pub mod conformance;
 #[cfg(feature = "test-support")]
 pub mod counting;
 pub mod memory;
+pub(crate) mod overlay;
 pub mod record;
 pub mod redb;
 #[cfg(feature = "test-support")]
@@ -295,6 +296,9 @@ pub enum BackendError {
     /// Another process holds the data file.
     #[error("another process holds the data file")]
     Locked,
+    /// The store itself refused.
+    #[error(transparent)]
+    Refused(Box<Error>),
 }
 
 /// Why a batch did not land. Nothing of it did.
@@ -317,6 +321,7 @@ impl From<BackendError> for Error {
     fn from(error: BackendError) -> Self {
         match error {
             BackendError::Corrupt(what) => Self::corrupt(what),
+            BackendError::Refused(error) => *error,
             BackendError::Io(source) => Self::io("the store's data file", source),
             BackendError::Locked => {
                 Self::new(ErrorKind::Busy, "another process holds the store").hint(Hint::WaitOrStop)

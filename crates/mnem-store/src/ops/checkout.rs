@@ -91,7 +91,7 @@ impl Store {
         } else {
             self.refuse_staged(engine, "check out another branch", Hint::CommitOrDiscard)?;
         }
-        engine.publish(&batch)?;
+        engine.publish_now(&batch)?;
         engine.set_head(&head)?;
         Ok(head)
     }

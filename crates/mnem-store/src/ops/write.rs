@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::store::engine::Engine;
 use crate::store::local::{self, LocalEdit};
 use crate::store::snapshot::Snapshot;
-use crate::store::writer::Signed;
+use crate::store::writer::{Prepared, Signed};
 
 /// The message of the empty root that two agents' first branches share.
 const ROOT_MESSAGE: &str = "start";
@@ -19,6 +19,8 @@ const ROOT_MESSAGE: &str = "start";
 /// What a write changes: node id to the new node, or to nothing. A removal of a node that is
 /// not there changes nothing.
 pub type Changes = BTreeMap<NodeId, Option<MemoryNode>>;
+
+type PreparedChanges = BTreeMap<NodeId, Option<Prepared>>;
 
 /// Who writes, when and why.
 #[derive(Clone, Debug, Default)]
@@ -129,7 +131,7 @@ impl Store {
     fn land(
         &self,
         engine: &std::sync::Arc<Engine>,
-        changes: Changes,
+        changes: PreparedChanges,
         meta: &Meta,
     ) -> Result<CommitId, Error> {
         let branch = self.branch_to_write(engine, "write")?;
@@ -221,9 +223,9 @@ impl Store {
 }
 
 impl Engine {
-    fn prepare_all(&self, changes: Changes) -> Result<Changes, Error> {
+    fn prepare_all(&self, changes: Changes) -> Result<PreparedChanges, Error> {
         let prepare = |(id, node): (NodeId, Option<MemoryNode>)| match node {
-            Some(node) if node.id == id => Ok((id, Some(self.prepare(node)?))),
+            Some(node) if node.id == id => Ok((id, Some(self.prepare(node)?.into()))),
             Some(node) => {
                 Err(Error::invalid(format!("the node {:?} is written under {id:?}", node.id)))
             }

@@ -39,8 +39,6 @@ pub(crate) enum Place {
     Disk {
         /// The directory that contains `.mnem/`.
         root: PathBuf,
-        /// Kept open: see [`super::registry`].
-        _lock: fs::File,
         /// What that file is.
         identity: Identity,
     },
@@ -98,13 +96,9 @@ impl Engine {
 
     /// Refuses when the store is no longer at its path: deleted, or another in its place.
     pub(crate) fn check_place(&self) -> Result<(), Error> {
-        let Place::Disk { root, identity, .. } = &self.place else { return Ok(()) };
-        let path = root.join(STORE_DIRECTORY).join(LOCK_FILE);
-        match files::identity_at(&path) {
-            Ok(there) if there == *identity => Ok(()),
-            Ok(_) => Err(gone(root)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(gone(root)),
-            Err(error) => Err(Error::io(format!("cannot read {}", path.display()), error)),
+        match &self.place {
+            Place::Disk { root, identity } => check_place(root, identity),
+            Place::Memory { .. } => Ok(()),
         }
     }
 
@@ -138,6 +132,17 @@ impl Engine {
                 Ok(())
             }
         }
+    }
+}
+
+/// Refuses when another store, or none, is at a path.
+pub(crate) fn check_place(root: &Path, identity: &Identity) -> Result<(), Error> {
+    let path = root.join(STORE_DIRECTORY).join(LOCK_FILE);
+    match files::identity_at(&path) {
+        Ok(there) if there == *identity => Ok(()),
+        Ok(_) => Err(gone(root)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(gone(root)),
+        Err(error) => Err(Error::io(format!("cannot read {}", path.display()), error)),
     }
 }
 

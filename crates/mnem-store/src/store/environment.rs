@@ -1,4 +1,4 @@
-//! What an engine is given at open: the time, random bytes, and how long to wait.
+//! What an engine is given at open: the time, random bytes, the machine's name, and how long to wait.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,6 +12,9 @@ use crate::id::NodeId;
 
 /// How long an open waits for another process, unless told otherwise.
 pub const DEFAULT_BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long after its last write a store is kept, unless told otherwise.
+pub const DEFAULT_IDLE: Duration = Duration::from_secs(1);
 
 /// The time, as the engine sees it.
 pub trait Clock: Send + Sync + Debug {
@@ -32,8 +35,12 @@ pub struct Environment {
     pub clock: Arc<dyn Clock>,
     /// Salts, ids of new nodes, names of temporary files.
     pub entropy: Arc<dyn Entropy>,
+    /// The name of this machine, for who waits for the store.
+    pub host: String,
     /// How long to wait for another process.
     pub busy_timeout: Duration,
+    /// How long after its last write a store is kept open for no other process.
+    pub idle: Duration,
     /// How many bytes of decoded objects are kept.
     pub cache_bytes: u64,
     /// Check every page of the data file at open, however large it is.
@@ -46,7 +53,9 @@ impl Environment {
         Self {
             clock: Arc::new(clock),
             entropy: Arc::new(entropy),
+            host: "this-machine".into(),
             busy_timeout: DEFAULT_BUSY_TIMEOUT,
+            idle: DEFAULT_IDLE,
             cache_bytes: DEFAULT_CACHE_BYTES,
             check_pages: false,
         }
@@ -54,9 +63,12 @@ impl Environment {
 
     /// An environment for tests and examples: the clock ticks one millisecond each time it is
     /// read, from the first of January 2026 on, and what looks random is the same in every run.
+    /// An idle store is kept for a minute: closing it changes its file, which tests compare.
     #[cfg(feature = "test-support")]
     pub fn fixed() -> Self {
-        Self::new(fixed::Ticking(1_767_225_600_000.into()), fixed::Seeded(1.into()))
+        let environment =
+            Self::new(fixed::Ticking(1_767_225_600_000.into()), fixed::Seeded(1.into()));
+        Self { idle: Duration::from_secs(60), ..environment }
     }
 
     /// Random bytes.

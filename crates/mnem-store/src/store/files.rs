@@ -93,3 +93,27 @@ pub(crate) fn allocated(metadata: &fs::Metadata) -> u64 {
 pub(crate) fn allocated(metadata: &fs::Metadata) -> u64 {
     metadata.len()
 }
+
+/// Writes over the beginning of a file that is read at any time.
+#[cfg(unix)]
+pub(crate) fn write_at_start(file: &File, bytes: &[u8]) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, 0)
+}
+
+/// Reads the beginning of a file, and says how much there was.
+#[cfg(unix)]
+pub(crate) fn read_at_start(file: &File, bytes: &mut [u8]) -> std::io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, bytes, 0)
+}
+
+/// See above.
+#[cfg(windows)]
+pub(crate) fn write_at_start(file: &File, bytes: &[u8]) -> std::io::Result<()> {
+    std::os::windows::fs::FileExt::seek_write(file, bytes, 0).map(drop)
+}
+
+/// See above.
+#[cfg(windows)]
+pub(crate) fn read_at_start(file: &File, bytes: &mut [u8]) -> std::io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, bytes, 0)
+}

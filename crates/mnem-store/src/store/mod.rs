@@ -7,6 +7,7 @@ pub mod environment;
 pub(crate) mod files;
 pub mod format;
 pub mod head;
+pub(crate) mod lease;
 pub mod local;
 pub mod objects;
 pub mod open;
@@ -85,6 +86,18 @@ impl Store {
     /// The environment the engine was given.
     pub fn environment(&self) -> Result<Environment, Error> {
         Ok(self.engine()?.environment.clone())
+    }
+
+    /// How many threads wait for their turn to write, for tests.
+    #[cfg(feature = "test-support")]
+    pub fn waiting_writers(&self) -> Result<usize, Error> {
+        Ok(self.engine()?.writer.waiting())
+    }
+
+    /// Whether a thread has its turn to write, for tests.
+    #[cfg(feature = "test-support")]
+    pub fn is_writing(&self) -> Result<bool, Error> {
+        Ok(self.engine()?.writer.is_taken())
     }
 
     /// Where this handle is: its branch when it is bound to one, else HEAD.

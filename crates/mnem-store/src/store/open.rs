@@ -1,24 +1,23 @@
 //! Making a store, finding one, opening one.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use super::Store;
 use super::config::{self, Config};
-use super::engine::{Engine, LOCK_FILE, Place, STORE_DIRECTORY};
+use super::engine::{self, Engine, LOCK_FILE, Place, STORE_DIRECTORY};
 use super::environment::Environment;
-use super::files;
+use super::files::{self, Identity};
 use super::format::FormatVersion;
 use super::head::Head;
+use super::lease::{self, HOLDER_FILE, Leased, WANT_FILE};
 use super::registry::Registry;
 use super::writer::Writer;
-use crate::backend::cache::Objects;
+use crate::backend::Backend;
 use crate::backend::memory::MemoryBackend;
 use crate::backend::redb::{RedbBackend, Settings};
-use crate::backend::{Backend, BackendError};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::graph::KnownBases;
 use crate::id::BranchName;
@@ -29,15 +28,7 @@ const ENGINE_FORMAT: u32 = 3;
 /// The data file of a new store.
 const DATA_FILE: &str = "store.redb";
 const CONFIG_FILE: &str = "config";
-const WANT_FILE: &str = "want";
 const HEAD_FILE: &str = "HEAD";
-
-/// A data file up to this size has its pages checked at every open, which takes a few
-/// milliseconds: damage to the notes redb keeps of free pages would end the process (ADR 0012).
-const CHECKED_BYTES: u64 = 4 * 1024 * 1024;
-
-/// How long to sleep between two tries while another process holds the store.
-const RETRY: Duration = Duration::from_millis(2);
 
 /// How a new store is to be.
 #[derive(Clone, Debug)]
@@ -112,7 +103,7 @@ impl Store {
         let backend = Arc::new(MemoryBackend::default());
         let head = Mutex::new(Head::Attached(options.default_branch.clone()));
         let config = new_config(options, None);
-        Ok(Self::over(backend, Place::Memory { head }, config, environment))
+        Ok(Self::over(backend, None, Place::Memory { head }, config, environment))
     }
 
     /// A new store in memory over a backend of the caller's, for tests.
@@ -123,27 +114,20 @@ impl Store {
         environment: Environment,
     ) -> Self {
         let head = Mutex::new(Head::Attached(options.default_branch.clone()));
-        Self::over(backend, Place::Memory { head }, new_config(options, None), environment)
+        Self::over(backend, None, Place::Memory { head }, new_config(options, None), environment)
     }
 
     fn over(
         backend: Arc<dyn Backend>,
+        lease: Option<Arc<Leased>>,
         place: Place,
         config: Config,
         environment: Environment,
     ) -> Self {
-        let objects = Objects::new(backend, environment.cache_bytes);
-        Self::of(
-            Arc::new(Engine {
-                place,
-                config,
-                objects,
-                environment,
-                writer: Writer::default(),
-                known_bases: KnownBases::default(),
-            }),
-            None,
-        )
+        let (objects, writer) = Writer::new(backend, lease, environment.cache_bytes);
+        let known_bases = KnownBases::default();
+        let engine = Engine { place, config, objects, environment, writer, known_bases };
+        Self::of(Arc::new(engine), None)
     }
 
     fn open_at(root: PathBuf, environment: Environment) -> Result<Self, Error> {
@@ -171,51 +155,47 @@ impl Store {
             return Err(Error::new(ErrorKind::FormatVersion, message).hint(Hint::Upgrade));
         }
         let lock_path = directory.join(LOCK_FILE);
-        let lock = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&lock_path)
-            .map_err(|error| Error::io(format!("cannot open {}", lock_path.display()), error))?;
+        let lock = lease::open_file(&lock_path)?;
         let identity = files::identity(&lock, &lock_path)
             .map_err(|error| Error::io(format!("cannot read {}", lock_path.display()), error))?;
 
-        let data = directory.join(&engine.data_file);
-        // Not under the registry: another process may hold the store for a while.
-        let deadline = Instant::now() + environment.busy_timeout;
-        loop {
-            let mut registry = Registry::lock();
-            if let Some(engine) = registry.find(&identity) {
-                return Ok(Self::of(engine, None));
-            }
-            match RedbBackend::open(&data, settings(&data, &environment)) {
-                Ok(backend) => {
-                    let place = Place::Disk { root, _lock: lock, identity: identity.clone() };
-                    let store = Self::over(Arc::new(backend), place, config, environment);
-                    registry.enter(identity, &store.engine()?);
-                    return Ok(store);
-                }
-                Err(BackendError::Locked) if Instant::now() < deadline => {}
-                Err(BackendError::Locked) => {
-                    let message = format!(
-                        "another process holds the store at {}; waited {:.1} s",
-                        root.display(),
-                        environment.busy_timeout.as_secs_f64()
-                    );
-                    return Err(Error::new(ErrorKind::Busy, message).hint(Hint::WaitOrStop));
-                }
-                Err(error) => return Err(error.into()),
-            }
-            drop(registry);
-            std::thread::sleep(RETRY);
+        let mut registry = Registry::lock();
+        if let Some(engine) = registry.find(&identity) {
+            return Ok(Self::of(engine, None));
         }
+        let options = lease::Options {
+            data: directory.join(&engine.data_file),
+            root: root.clone(),
+            host: environment.host.clone(),
+            busy_timeout: environment.busy_timeout,
+            idle: environment.idle,
+            check_pages: environment.check_pages,
+            check: {
+                let (root, identity, config) = (root.clone(), identity.clone(), config.clone());
+                Box::new(move || check_unchanged(&root, &identity, &config))
+            },
+        };
+        let leased = Leased::new(&directory, lock, options)?;
+        let place = Place::Disk { root, identity: identity.clone() };
+        let backend = Arc::clone(&leased) as Arc<dyn Backend>;
+        let store = Self::over(backend, Some(leased), place, config, environment);
+        registry.enter(identity, &store.engine()?);
+        drop(registry);
+        // Not under the registry: another process may hold the store for a while.
+        store.branches()?;
+        Ok(store)
     }
 }
 
-fn settings(data: &Path, environment: &Environment) -> Settings {
-    let small = fs::metadata(data).is_ok_and(|file| file.len() <= CHECKED_BYTES);
-    Settings { check_pages: small || environment.check_pages, ..Settings::default() }
+/// Refuses when the store at a path is no longer the one that was opened there.
+fn check_unchanged(root: &Path, identity: &Identity, config: &Config) -> Result<(), Error> {
+    engine::check_place(root, identity)?;
+    let now = read_config(&root.join(STORE_DIRECTORY))?;
+    if now.format == config.format && now.engine == config.engine {
+        return Ok(());
+    }
+    let message = format!("the store at {} has changed its format; open it again", root.display());
+    Err(Error::new(ErrorKind::FormatVersion, message).hint(Hint::Reopen))
 }
 
 fn new_config(options: &InitOptions, engine: Option<config::Engine>) -> Config {
@@ -250,6 +230,7 @@ fn build(directory: &Path, options: &InitOptions, environment: &Environment) -> 
         (HEAD_FILE, format!("{}\n", head.render())),
         (LOCK_FILE, String::new()),
         (WANT_FILE, String::new()),
+        (HOLDER_FILE, String::new()),
         (CONFIG_FILE, config.render()),
     ] {
         files::write_synced(&directory.join(name), text.as_bytes()).map_err(failed)?;

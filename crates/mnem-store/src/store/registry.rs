@@ -8,10 +8,14 @@ use super::files::Identity;
 
 /// Engines by the identity of their open `lock` file, which each keeps open: the file system
 /// gives the number of a deleted file to the next one, but not while it is open.
-static ENGINES: Mutex<BTreeMap<Identity, Weak<Engine>>> = Mutex::new(BTreeMap::new());
+/// A forked child has engines of its own.
+static ENGINES: Mutex<Engines> = Mutex::new(BTreeMap::new());
+
+/// By process and identity.
+type Engines = BTreeMap<(u32, Identity), Weak<Engine>>;
 
 /// The registry, held while one looks an engine up and enters a new one.
-pub(crate) struct Registry(MutexGuard<'static, BTreeMap<Identity, Weak<Engine>>>);
+pub(crate) struct Registry(MutexGuard<'static, Engines>);
 
 impl Registry {
     pub(crate) fn lock() -> Self {
@@ -19,11 +23,11 @@ impl Registry {
     }
 
     pub(crate) fn find(&self, identity: &Identity) -> Option<Arc<Engine>> {
-        self.0.get(identity).and_then(Weak::upgrade)
+        self.0.get(&(std::process::id(), identity.clone())).and_then(Weak::upgrade)
     }
 
     pub(crate) fn enter(&mut self, identity: Identity, engine: &Arc<Engine>) {
         self.0.retain(|_, engine| engine.strong_count() > 0);
-        self.0.insert(identity, Arc::downgrade(engine));
+        self.0.insert((std::process::id(), identity), Arc::downgrade(engine));
     }
 }

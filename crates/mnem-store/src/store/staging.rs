@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Store;
 use super::engine::Engine;
 use super::snapshot::{Memory, Snapshot};
+use super::writer::Prepared;
 use crate::backend::{ALL_ROWS, Batch, LocalTable};
 use crate::error::{Error, Hint};
 use crate::id::{NodeId, NodeVersionId};
@@ -46,16 +47,18 @@ impl Store {
     pub fn stage(&self, node: MemoryNode) -> Result<NodeVersionId, Error> {
         self.refuse_bound("stage")?;
         let engine = self.engine()?;
-        let node = engine.prepare(node)?;
+        let prepared = Prepared::from(engine.prepare(node)?);
         engine.writer.run(|| {
             let staged = engine.staged()?;
-            let current = match staged.nodes.get(&node.id) {
+            let current = match staged.nodes.get(&prepared.node.id) {
                 Some(version) => Some(*version),
-                None => Snapshot::new(&engine, self.tip_of(&engine)?)?.version(&node.id)?,
+                None => {
+                    Snapshot::new(&engine, self.tip_of(&engine)?)?.version(&prepared.node.id)?
+                }
             };
-            let id = node.id.clone();
+            let id = prepared.node.id.clone();
             let mut batch = Batch::default();
-            let version = match (engine.replacement(node, current)?, current) {
+            let version = match (engine.replacement(prepared, current)?, current) {
                 (Some((version, object)), _) => {
                     batch.object(object);
                     version

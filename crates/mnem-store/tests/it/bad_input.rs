@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::support::{environment, id, meta, note, put};
 
-/// Every file under a directory and its bytes.
+/// Every file under a directory and its bytes. Not `holder`: it says who tried to open the store.
 fn bytes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![directory.to_owned()];
@@ -26,7 +26,7 @@ fn bytes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 open.push(path);
-            } else {
+            } else if !path.ends_with(".mnem/holder") {
                 found.insert(path.clone(), fs::read(path).unwrap());
             }
         }

@@ -369,7 +369,7 @@ fn eight_threads_on_one_handle_each_commit_their_own_change() {
             .map(|thread| {
                 let store = &store;
                 scope.spawn(move || {
-                    (0..100)
+                    (0..200)
                         .map(|number| {
                             let name = format!("t{thread}-{number}");
                             let commit = put(store, &name, "1");
@@ -386,9 +386,9 @@ fn eight_threads_on_one_handle_each_commit_their_own_change() {
         assert_eq!(store.changed_by(commit).unwrap(), [(id(&name), ChangeKind::Added)].into());
         assert!(seen.insert(commit));
     }
-    assert_eq!(store.snapshot().unwrap().count().unwrap(), 801);
+    assert_eq!(store.snapshot().unwrap().count().unwrap(), 1_601);
     let first_parent = LogOptions { first_parent: true, ..LogOptions::default() };
-    assert_eq!(store.log(&first_parent).unwrap().len(), 801, "one line");
+    assert_eq!(store.log(&first_parent).unwrap().len(), 1_601, "one line");
 }
 
 #[test]

@@ -193,6 +193,12 @@ impl RedbBackend {
         self.epoch
     }
 
+    /// Closes the file until it is used again. No view of it may be left.
+    pub fn release(&self) {
+        let _writer = self.lock();
+        self.close(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// How many bytes of the file are in use, as redb counts its pages. The file itself grows
     /// by doubling, so its length says little.
     pub fn allocated_bytes(&self) -> Result<u64, BackendError> {

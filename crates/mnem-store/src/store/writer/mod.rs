@@ -1,7 +1,8 @@
 //! The one writer of a store, and how a commit is put together for it.
 
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, ThreadId};
+mod group;
+
+pub(crate) use group::Writer;
 
 use super::engine::Engine;
 use crate::backend::{Batch, Change, ChangeSet, Entry, Expected, Operation, Record};
@@ -12,41 +13,18 @@ use crate::index;
 use crate::object::{Commit, MemoryNode};
 use crate::state::{self, EntryEdits};
 
-/// Lets one verb at a time write. Verbs come as closures, so that a queue can take their place.
-#[derive(Debug, Default)]
-pub(crate) struct Writer {
-    turn: Mutex<()>,
-    writing: Mutex<Option<ThreadId>>,
+/// A node that is about to be stored: checked, and encoded before its writer waits for a turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) node: MemoryNode,
+    version: NodeVersionId,
+    object: Encoded,
 }
 
-impl Writer {
-    /// Runs a verb while no other writes. A verb that tries to write from inside itself, as the
-    /// closure of `update` may, is refused: it would wait for itself.
-    pub(crate) fn run<T>(&self, verb: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let here = thread::current().id();
-        if *self.writing.lock().unwrap_or_else(PoisonError::into_inner) == Some(here) {
-            return Err(Error::conflict("the store cannot be written from inside its own update"));
-        }
-        // What a panicking verb leaves is in its batch alone, which was not published.
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let _done = Writing::begin(&self.writing, here);
-        verb()
-    }
-}
-
-/// Says who writes, until it is dropped.
-struct Writing<'w>(&'w Mutex<Option<ThreadId>>);
-
-impl<'w> Writing<'w> {
-    fn begin(writing: &'w Mutex<Option<ThreadId>>, thread: ThreadId) -> Self {
-        *writing.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        Self(writing)
-    }
-}
-
-impl Drop for Writing<'_> {
-    fn drop(&mut self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+impl From<MemoryNode> for Prepared {
+    fn from(node: MemoryNode) -> Self {
+        let (version, object) = Encoded::node(node.clone());
+        Self { node, version, object }
     }
 }
 
@@ -72,15 +50,16 @@ impl Engine {
     /// when the version in place says the same already.
     pub(crate) fn replacement(
         &self,
-        node: MemoryNode,
+        prepared: Prepared,
         current: Option<NodeVersionId>,
     ) -> Result<Option<(NodeVersionId, Encoded)>, Error> {
+        let Prepared { node, version, object } = prepared;
         if let Some(current) = current
             && self.node_at(&node.id, current)?.same(&node)
         {
             return Ok(None);
         }
-        Ok(Some(Encoded::node(node)))
+        Ok(Some((version, object)))
     }
 
     /// Adds a commit with these edits on its first parent's state, its record and the move of
@@ -153,12 +132,19 @@ impl Engine {
         }
     }
 
-    /// Publishes a batch, unless it is empty.
+    /// Publishes a batch with the group of its turn, unless it is empty: it is durable once the
+    /// turn has been answered.
     pub(crate) fn publish(&self, batch: &Batch) -> Result<(), Error> {
         if batch.is_empty() {
             return Ok(());
         }
         self.check_place()?;
         Ok(self.objects.backend().publish(batch)?)
+    }
+
+    /// Publishes a batch now, and what was built before it in the group: durable on return.
+    pub(crate) fn publish_now(&self, batch: &Batch) -> Result<(), Error> {
+        self.publish(batch)?;
+        self.writer.publish_group()
     }
 }
