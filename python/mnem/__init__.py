@@ -94,7 +94,14 @@ def init(
     ``default_branch`` is ``"main"`` unless given. A ``reproducible`` store draws no salts: ids
     depend on the content alone, so an erased value could be guessed back from its id.
     ``":memory:"`` makes a store in memory. StoreExistsError when there is one at the directory
-    or above; StoreIoError when it cannot be written.
+    or above; StoreIoError when it cannot be written; InvalidRefError for a branch name that
+    is not valid.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     with mnem.init(directory, default_branch="trunk") as store:
+    ...         store.head()
+    'ref: trunk'
     """
     return Store.init(path, default_branch=default_branch, reproducible=reproducible)
 
@@ -127,5 +134,9 @@ def new_id() -> str:
 
 
 def version() -> str:
-    """The version of the release."""
+    """The version of the release.
+
+    >>> mnem.version() == mnem.__version__
+    True
+    """
     return _mnem.version()
