@@ -470,8 +470,8 @@ class Store:
         which removes the node (content that *is* null takes a MemoryNode). All or nothing, in
         one transaction, beside staging. A write that changes nothing makes no commit and
         returns the current one. With ``base``, a revision, ConflictError when the branch no
-        longer says what it said there of a node that is changed. InvalidRefError on a detached
-        HEAD.
+        longer says what it said there of a node that is changed. ``author`` and ``time_ms`` are
+        as in :meth:`commit`. InvalidRefError for what :meth:`add` refuses and on a detached HEAD.
 
         >>> store = mnem.open(":memory:")
         >>> first = store.write({"plan": "basic", "seats": 3}, message="learn")
@@ -494,9 +494,9 @@ class Store:
         """Read, decide and write in one turn; returns the commit's id.
 
         ``fn`` is given the memory its changes land on and returns changes as for
-        :meth:`write`. No other write of this process comes between, so it must be quick: a
-        write to the store from inside it is a ConflictError. What it raises comes out as it
-        is, and nothing is written.
+        :meth:`write`, whose other arguments and errors are these too. No other write of this
+        process comes between, so it must be quick: a write to the store from inside it is a
+        ConflictError. What it raises comes out as it is, and nothing is written.
 
         >>> store = mnem.open(":memory:")
         >>> def count(memory):
@@ -524,7 +524,8 @@ class Store:
         What both sides changed apart is a conflict; with conflicts nothing is written.
         ``resolutions`` answers each by node id with ``"ours"``, ``"theirs"``, ``"base"``,
         ``"delete"`` or a node; ``strategy``, ``"ours"`` or ``"theirs"``, answers the rest.
-        InvalidRefError over staged changes, for a resolution of what is no conflict, and for a
+        ``author`` and ``time_ms`` are as in :meth:`commit`. InvalidRefError over staged changes,
+        for a revision that names no commit, for a resolution of what is no conflict, and for a
         resolving node with another id.
 
         >>> store = mnem.open(":memory:")
@@ -631,7 +632,8 @@ class Store:
 
         The question is exactly one of: does its content equal ``equals`` (1, 1.0 and true are
         three values), is it ``present``, is it ``absent``. Looks at the first parents after
-        ``good``, or from the root, up to ``bad``, or HEAD.
+        ``good``, or from the root, up to ``bad``, or HEAD. InvalidRefError when either names no
+        commit.
 
         >>> store = mnem.open(":memory:")
         >>> for value in (1, 2, 1):
@@ -690,7 +692,7 @@ class LocalRows:
         return self._handle.local_get(self._name, key)
 
     def set(self, key: bytes, value: bytes) -> None:
-        """Set the value under a key, in place of the one there. It is durable at once.
+        """Set the value under a key, in place of the one there; durable when it returns.
 
         >>> rows = mnem.open(":memory:").local("expiry")
         >>> rows.set(b"plan", b"tomorrow")
