@@ -43,7 +43,6 @@ impl Drop for PyStore {
 #[pyclass(frozen, name = "Snapshot", module = "mnem")]
 pub struct PySnapshot(Snapshot);
 
-#[allow(clippy::doc_lazy_continuation)] // examples in Python's form, which are no Markdown
 #[pymethods]
 impl PySnapshot {
     /// The id of the commit, 64 hexadecimal digits; `None` on a branch without one.
@@ -85,8 +84,8 @@ impl PySnapshot {
     /// >>> def clear(memory):
     /// ...     return dict.fromkeys(memory.memory(prefix="cart:"))
     /// >>> _ = store.update(clear, message="an empty cart")
-    /// >>> list(store.memory())
-    /// ['plan']
+    /// >>> store.exists("cart:1"), store.exists("plan")
+    /// (False, True)
     #[pyo3(signature = (prefix = None, limit = None))]
     fn memory<'py>(
         &self,
