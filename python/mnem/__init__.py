@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from . import _mnem, agents
 from ._mnem import Snapshot
+from ._scopes import LocalRows
 from .errors import (
     BusyError,
     ConflictError,
@@ -31,7 +32,7 @@ from .errors import (
     StoreExistsError,
     StoreIoError,
 )
-from .store import LocalRows, Store
+from .store import Store
 from .types import (
     Blame,
     ChatReport,

@@ -1,4 +1,4 @@
-"""The store: :class:`Store`, and the scopes it hands out.
+"""The store: :class:`Store`.
 
 Long: one class, and each method's documentation stands beside it.
 """
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from . import _mnem
-from .errors import InvalidRefError, MnemError
+from ._scopes import BranchScope, LocalRows
+from .errors import InvalidRefError
 from .types import MemoryNode, Provenance
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ._mnem import Snapshot
     from .types import Blame, Commit, Flip, MergeResult, NodeChange, Verified
 
-__all__ = ["LocalRows", "Store"]
+__all__ = ["Store"]
 
 _MEMORY = ":memory:"
 _UNSET: Any = object()
@@ -231,7 +232,7 @@ class Store:
         else:
             raise InvalidRefError("checkout needs a target, or create= to make a branch")
 
-    def branch(self, name: str, *, start: str | None = None) -> _BranchScope:
+    def branch(self, name: str, *, start: str | None = None) -> BranchScope:
         """Make a branch; as a context manager, be on it inside and back where HEAD was after.
 
         InvalidRefError as for :meth:`new_branch`, and over staged changes, before the branch
@@ -250,7 +251,7 @@ class Store:
                 f"cannot go to a new branch over staged changes ({', '.join(drafts[:5])})"
             )
         self.new_branch(name, start=start)
-        return _BranchScope(self, name)
+        return BranchScope(self, name)
 
     def on(self, branch: str) -> Store:
         """A handle that reads and writes one branch and never moves HEAD.
@@ -524,9 +525,8 @@ class Store:
         What both sides changed apart is a conflict; with conflicts nothing is written.
         ``resolutions`` answers each by node id with ``"ours"``, ``"theirs"``, ``"base"``,
         ``"delete"`` or a node; ``strategy``, ``"ours"`` or ``"theirs"``, answers the rest.
-        ``author`` and ``time_ms`` are as in :meth:`commit`. InvalidRefError over staged changes,
-        for a revision that names no commit, for a resolution of what is no conflict, and for a
-        resolving node with another id.
+        InvalidRefError over staged changes, for a resolution of what is no conflict, and for a
+        resolving node with another id. ``author`` and ``time_ms`` are as in :meth:`commit`.
 
         >>> store = mnem.open(":memory:")
         >>> _ = mnem.agents.remember(store, "plan", "basic")
@@ -667,86 +667,3 @@ class Store:
         (b'1', None)
         """
         return LocalRows(self._handle, name)
-
-
-class LocalRows:
-    r"""An adapter's rows of bytes: in no commit, never exported.
-
-    >>> rows = mnem.open(":memory:").local("vectors")
-    >>> rows.set(b"plan", b"\x00\x01")
-    >>> rows.items()
-    [(b'plan', b'\x00\x01')]
-    """
-
-    def __init__(self, handle: _mnem.Store, name: str) -> None:
-        self._handle = handle
-        self._name = name
-
-    def get(self, key: bytes) -> bytes | None:
-        """The value under a key; ``None`` when there is none.
-
-        >>> rows = mnem.open(":memory:").local("expiry")
-        >>> rows.get(b"plan") is None
-        True
-        """
-        return self._handle.local_get(self._name, key)
-
-    def set(self, key: bytes, value: bytes) -> None:
-        """Set the value under a key, in place of the one there; durable when it returns.
-
-        >>> rows = mnem.open(":memory:").local("expiry")
-        >>> rows.set(b"plan", b"tomorrow")
-        >>> rows.set(b"plan", b"today")
-        >>> rows.get(b"plan")
-        b'today'
-        """
-        self._handle.local_set(self._name, key, value)
-
-    def delete(self, key: bytes) -> None:
-        """Delete a key and its value; one that is not there is no error.
-
-        >>> rows = mnem.open(":memory:").local("expiry")
-        >>> rows.set(b"plan", b"today")
-        >>> rows.delete(b"plan")
-        >>> rows.get(b"plan") is None
-        True
-        """
-        self._handle.local_set(self._name, key, None)
-
-    def items(self, prefix: bytes = b"") -> list[tuple[bytes, bytes]]:
-        """The rows, key and value, whose key begins with ``prefix``, in the order of their keys.
-
-        >>> rows = mnem.open(":memory:").local("expiry")
-        >>> for key in (b"user:2", b"user:1", b"plan"):
-        ...     rows.set(key, b"today")
-        >>> [key for key, _ in rows.items(b"user:")]
-        [b'user:1', b'user:2']
-        """
-        return self._handle.local_rows(self._name, prefix)
-
-
-class _BranchScope:
-    """On a branch inside, back where HEAD was after."""
-
-    def __init__(self, store: Store, name: str) -> None:
-        self._store = store
-        self._name = name
-        self._return_to = name
-
-    def __enter__(self) -> Store:
-        self._return_to = self._store.head().removeprefix("ref: ")
-        self._store.checkout(self._name)
-        return self._store
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            self._store.checkout(self._return_to)
-        except MnemError:
-            # What ended the block is the error to see; HEAD then stays, over the drafts.
-            if error is None:
-                raise

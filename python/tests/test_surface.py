@@ -149,7 +149,9 @@ def test_exceptions(name):
     assert issubclass(found(name), mnem.MnemError)
 
 
-@pytest.mark.parametrize("module", [agents, mnem.store, mnem.types], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [agents, mnem.store, mnem.types, mnem._scopes], ids=lambda m: m.__name__
+)
 def test_all_names_the_public_names(module):
     made_here = {
         name
@@ -230,7 +232,7 @@ def test_the_version():
 
 
 # The exceptions are found under the package, which is where they say they are.
-MODULES = [mnem, agents, mnem.types, mnem.store]
+MODULES = [mnem, agents, mnem.types, mnem.store, mnem._scopes]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
