@@ -31,8 +31,8 @@ class MnemError(Exception):
 
     ``code`` is the kind of the error as adapters print it, ``hint`` a sentence that names a
     command that helps or ``None``. ``conflicts`` is for a caller that makes an error of a
-    merge's conflicts: the package itself returns them, in :attr:`mnem.MergeResult.conflicts`, and
-    leaves it empty.
+    merge's conflicts: the package returns them in its results (:class:`mnem.MergeResult`), and
+    in the errors it raises itself there are none.
 
     >>> import mnem
     >>> try:
