@@ -628,6 +628,12 @@ class Store:
 
         A deleted branch keeps its moves. InvalidRefError for one that never was, and on a
         detached HEAD.
+
+        >>> store = mnem.open(":memory:")
+        >>> first = mnem.agents.remember(store, "plan", "basic")
+        >>> second = mnem.agents.remember(store, "plan", "enterprise")
+        >>> [(move.old, move.new) for move in store.reflog(limit=1)] == [(first, second)]
+        True
         """
         return self._handle.reflog(branch, limit)
 

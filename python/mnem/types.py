@@ -299,7 +299,14 @@ class Move:
     time: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields."""
+        """The fields.
+
+        >>> store = mnem.open(":memory:")
+        >>> commit = mnem.agents.remember(store, "plan", "basic", author="ada")
+        >>> move = store.reflog()[0].to_dict()
+        >>> move["old"], move["new"] == commit, move["author"]
+        (None, True, 'ada')
+        """
         return {
             "old": self.old,
             "new": self.new,
@@ -329,7 +336,15 @@ class UndoResult:
         return not self.conflicts
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, ``conflicts`` as a list of dicts."""
+        """The fields, ``conflicts`` as a list of dicts and ``undone`` as a dict.
+
+        >>> store = mnem.open(":memory:")
+        >>> commit = mnem.agents.remember(store, "plan", "basic")
+        >>> _ = mnem.agents.remember(store, "plan", "enterprise")
+        >>> undone = store.undo().to_dict()
+        >>> undone["status"], undone["commit"] == commit, undone["undone"]["old"] == commit
+        ('moved-back', True, True)
+        """
         return {
             "status": self.status,
             "commit": self.commit,
