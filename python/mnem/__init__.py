@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from . import _mnem, agents
 from ._mnem import Snapshot
+from ._scopes import LocalRows
 from .errors import (
     BusyError,
     ConflictError,
@@ -31,7 +32,7 @@ from .errors import (
     StoreExistsError,
     StoreIoError,
 )
-from .store import LocalRows, Store
+from .store import Store
 from .types import (
     Blame,
     ChatReport,
@@ -98,7 +99,14 @@ def init(
     ``default_branch`` is ``"main"`` unless given. A ``reproducible`` store draws no salts: ids
     depend on the content alone, so an erased value could be guessed back from its id.
     ``":memory:"`` makes a store in memory. StoreExistsError when there is one at the directory
-    or above; StoreIoError when it cannot be written.
+    or above; StoreIoError when it cannot be written; InvalidRefError for a branch name that
+    is not valid.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     with mnem.init(directory, default_branch="trunk") as store:
+    ...         store.head()
+    'ref: trunk'
     """
     return Store.init(path, default_branch=default_branch, reproducible=reproducible)
 
@@ -131,5 +139,9 @@ def new_id() -> str:
 
 
 def version() -> str:
-    """The version of the release."""
+    """The version of the release.
+
+    >>> mnem.version() == mnem.__version__
+    True
+    """
     return _mnem.version()

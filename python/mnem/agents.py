@@ -47,8 +47,8 @@ def remember(
     """Record one memory with where it came from; returns the id of the commit.
 
     ``summary`` is the commit's message, ``time_ms`` its time and ``event_time`` the belief's,
-    both Unix milliseconds. Recording what is known already makes no commit. ``base`` is as in
-    :meth:`mnem.Store.write`.
+    both Unix milliseconds. Recording what is known already makes no commit. ``base`` and the
+    errors are as in :meth:`mnem.Store.write`.
 
     >>> store = mnem.open(":memory:")
     >>> commit = remember(store, "customer-4821", "on the Enterprise plan", source="ticket-9")
@@ -119,8 +119,8 @@ def remember_many(
     """Record several memories as one commit, all or nothing; returns its id.
 
     Each item has ``id`` and ``content``, and may have ``source``, ``step``, ``observation``,
-    ``tool_call``, ``note`` and ``event_time``, for which the argument stands in. KeyError when
-    one of the first two is missing.
+    ``tool_call``, ``note`` and ``event_time``, for which the argument stands in. The other
+    arguments are as in :func:`remember`. KeyError when one of the first two is missing.
 
     >>> store = mnem.open(":memory:")
     >>> _ = remember_many(store, [{"id": "a", "content": 1}, {"id": "b", "content": 2}])
@@ -163,7 +163,7 @@ def forget(
 ) -> str:
     """Drop a memory; earlier commits keep it. Returns the id of the commit.
 
-    InvalidRefError when memory has no such node.
+    The arguments are as in :func:`remember`. InvalidRefError when memory has no such node.
 
     >>> store = mnem.open(":memory:")
     >>> _ = remember(store, "plan", "basic")
@@ -212,7 +212,8 @@ def recall(
     """Read committed memory: one node, or all of it by id.
 
     ``at`` is a revision, the branch's tip unless given; ``prefix`` and ``limit`` are as in
-    :meth:`mnem.Store.memory`, for more than one node.
+    :meth:`mnem.Store.memory`, for more than one node. InvalidRefError when ``at`` names no
+    commit.
 
     >>> store = mnem.open(":memory:")
     >>> _ = remember(store, "plan", "basic")
@@ -246,7 +247,8 @@ def import_chat(
     which entity: each has ``entity``, the first segment of the node id, and ``id``, the fields
     that give the others, and may have ``arguments``, those of them that may stand in the call's
     arguments alone, and ``tools``, whose results it is about. A result takes the first rule
-    that matches; ``keep_all`` keeps the others too, under the id of their call.
+    that matches; ``keep_all`` keeps the others too, under the id of their call. ``time_ms`` is
+    the time of the commits in Unix milliseconds, now unless given.
 
     Reading the same transcript again adds nothing, a longer one only its tail; one whose
     beginning changed is refused with InvalidRefError before anything is written.

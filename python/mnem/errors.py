@@ -30,7 +30,9 @@ class MnemError(Exception):
     """The base of every error of this package; itself, an internal error.
 
     ``code`` is the kind of the error as adapters print it, ``hint`` a sentence that names a
-    command that helps or ``None``, ``conflicts`` the conflicts that the error is about.
+    command that helps or ``None``. ``conflicts`` is for a caller that makes an error of a
+    merge's conflicts: the package returns them in its results (:class:`mnem.MergeResult`), and
+    in the errors it raises itself there are none.
 
     >>> import mnem
     >>> try:

@@ -1,4 +1,4 @@
-"""The store: :class:`Store`, and the scopes it hands out.
+"""The store: :class:`Store`.
 
 Long: one class, and each method's documentation stands beside it.
 """
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from . import _mnem
-from .errors import InvalidRefError, MnemError
+from ._scopes import BranchScope, LocalRows
+from .errors import InvalidRefError
 from .types import MemoryNode, Provenance
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ._mnem import Snapshot
     from .types import Blame, Commit, Flip, MergeResult, Move, NodeChange, UndoResult, Verified
 
-__all__ = ["LocalRows", "Store"]
+__all__ = ["Store"]
 
 _MEMORY = ":memory:"
 _UNSET: Any = object()
@@ -77,20 +78,36 @@ class Store:
         default_branch: str | None = None,
         reproducible: bool = False,
     ) -> Self:
-        """Make a store and open it: see :func:`mnem.init`."""
+        """Make a store and open it: see :func:`mnem.init`.
+
+        >>> mnem.Store.init(":memory:", default_branch="trunk").head()
+        'ref: trunk'
+        """
         if os.fspath(path) == _MEMORY:
             return cls(_mnem.in_memory(default_branch, reproducible))
         return cls(_mnem.init(path, default_branch, reproducible))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0) -> Self:
-        """Open a store: see :func:`mnem.open`."""
+        """Open a store: see :func:`mnem.open`.
+
+        >>> mnem.Store.open(":memory:")
+        <mnem.Store root=':memory:'>
+        """
         if os.fspath(path) == _MEMORY:
             return cls(_mnem.in_memory(None, False))
         return cls(_mnem.open(path, busy_timeout))
 
     def close(self) -> None:
-        """Close this handle. Others of the same store stay open; closing twice does nothing."""
+        """Close this handle. Others of the same store stay open; closing twice does nothing.
+
+        >>> store = mnem.open(":memory:")
+        >>> store.close()
+        >>> store.head()
+        Traceback (most recent call last):
+            ...
+        mnem.StoreIoError: this handle of the store is closed
+        """
         self._handle.close()
 
     def __enter__(self) -> Self:
@@ -116,27 +133,65 @@ class Store:
         return self._handle.format_version
 
     def head(self) -> str:
-        """Where this handle is: ``"ref: BRANCH"``, or the commit id of a detached HEAD."""
+        """Where this handle is: ``"ref: BRANCH"``, or the commit id of a detached HEAD.
+
+        >>> store = mnem.open(":memory:")
+        >>> commit = store.write({"plan": "basic"}, message="learn")
+        >>> store.head()
+        'ref: main'
+        >>> store.checkout(commit)
+        >>> store.head() == commit
+        True
+        """
         return self._handle.head()
 
     def head_commit(self) -> str | None:
-        """The commit this handle is at; ``None`` on a branch without a commit."""
+        """The id of the commit this handle is at; ``None`` on a branch without a commit.
+
+        >>> store = mnem.open(":memory:")
+        >>> store.head_commit() is None
+        True
+        >>> store.write({"plan": "basic"}, message="learn") == store.head_commit()
+        True
+        """
         return self._handle.head_commit()
 
     def resolve(self, spec: str) -> str:
-        """The id of the commit that a revision names; InvalidRefError when it names none."""
+        """The id of the commit that a revision names; InvalidRefError when it names none.
+
+        >>> store = mnem.open(":memory:")
+        >>> first, second = (store.write({"n": n}, message="count") for n in range(2))
+        >>> store.resolve("main") == store.resolve(second[:12]) == second
+        True
+        >>> store.resolve("HEAD~1") == first
+        True
+        """
         return self._handle.resolve(spec)
 
     # ---- branches ----
 
     def branches(self) -> list[tuple[str, str]]:
-        """Every branch with the commit it points at, by name."""
+        """Every branch with the id of the commit it points at, in the order of the names.
+
+        >>> store = mnem.open(":memory:")
+        >>> commit = store.write({"plan": "basic"}, message="learn")
+        >>> store.new_branch("hypothesis")
+        >>> store.branches() == [("hypothesis", commit), ("main", commit)]
+        True
+        """
         return self._handle.branches()
 
     def new_branch(self, name: str, *, start: str | None = None) -> None:
         """Make a branch at a revision, or where this handle is. HEAD stays.
 
         InvalidRefError when the name is not valid or taken, or there is no commit to start at.
+
+        >>> store = mnem.open(":memory:")
+        >>> for plan in ("basic", "enterprise"):
+        ...     _ = store.write({"plan": plan}, message="learn")
+        >>> store.new_branch("before", start="HEAD~1")
+        >>> store.head(), store.on("before").get("plan").content
+        ('ref: main', 'basic')
         """
         self._handle.new_branch(name, start)
 
@@ -144,6 +199,12 @@ class Store:
         """Delete a branch; its commits stay. False when there is no such branch.
 
         InvalidRefError for the branch HEAD is on and for the last one.
+
+        >>> store = mnem.open(":memory:")
+        >>> commit = store.write({"plan": "basic"}, message="learn")
+        >>> store.new_branch("hypothesis")
+        >>> store.delete_branch("hypothesis"), store.delete_branch("hypothesis")
+        (True, False)
         """
         return self._handle.delete_branch(name)
 
@@ -155,6 +216,14 @@ class Store:
         ``create`` makes a branch at ``target``, or where HEAD is, and moves to it.
         InvalidRefError over staged changes, unless ``discard`` drops them, and when neither
         argument is given.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.write({"plan": "basic"}, message="learn")
+        >>> store.checkout(create="hypothesis")
+        >>> _ = store.write({"plan": "enterprise"}, message="guess")
+        >>> store.checkout("main")
+        >>> store.get("plan").content
+        'basic'
         """
         if create is not None:
             self._handle.checkout_new(create, target, discard)
@@ -163,7 +232,7 @@ class Store:
         else:
             raise InvalidRefError("checkout needs a target, or create= to make a branch")
 
-    def branch(self, name: str, *, start: str | None = None) -> _BranchScope:
+    def branch(self, name: str, *, start: str | None = None) -> BranchScope:
         """Make a branch; as a context manager, be on it inside and back where HEAD was after.
 
         InvalidRefError as for :meth:`new_branch`, and over staged changes, before the branch
@@ -182,14 +251,14 @@ class Store:
                 f"cannot go to a new branch over staged changes ({', '.join(drafts[:5])})"
             )
         self.new_branch(name, start=start)
-        return _BranchScope(self, name)
+        return BranchScope(self, name)
 
     def on(self, branch: str) -> Store:
         """A handle that reads and writes one branch and never moves HEAD.
 
         A missing branch is made at the default branch's tip; where that has no commit yet,
-        the first write makes both. Such a handle has no staging: ``add``, ``rm``, ``commit``
-        and ``checkout`` on it are refused with InvalidRefError.
+        the first write makes both. Such a handle has no staging: ``add``, ``rm``, ``unstage``,
+        ``commit`` and ``checkout`` on it are refused with InvalidRefError.
 
         >>> store = mnem.open(":memory:")
         >>> _ = mnem.agents.remember(store, "plan", "basic")
@@ -226,26 +295,57 @@ class Store:
         )
 
     def add_node(self, node: MemoryNode) -> str:
-        """Stage a node for the next commit: see :meth:`add`."""
+        """Stage a node for the next commit: see :meth:`add`.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.add_node(mnem.MemoryNode("plan", "basic", content_kind="claim"))
+        >>> store.working_node("plan").content_kind
+        'claim'
+        """
         return self._handle.stage(node)
 
     def rm(self, node_id: str) -> None:
         """Stage the removal of a node; one that is only staged is unstaged.
 
         InvalidRefError when working memory has no such node.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.write({"plan": "basic"}, message="learn")
+        >>> store.rm("plan")
+        >>> store.staged_deletions(), store.exists("plan")
+        (['plan'], True)
         """
         self._handle.remove(node_id)
 
     def unstage(self, node_id: str) -> bool:
-        """Take a node out of staging, be it an addition or a removal. False when it is not."""
+        """Take a node out of staging, be it an addition or a removal; False when it is not there.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.add("plan", "basic")
+        >>> store.unstage("plan"), store.unstage("plan")
+        (True, False)
+        """
         return self._handle.unstage(node_id)
 
     def staged(self) -> list[tuple[str, str]]:
-        """The staged nodes: id and the id of the node object, by id."""
+        """The staged nodes: node id and id of the node object, in the order of the node ids.
+
+        >>> store = mnem.open(":memory:")
+        >>> version = store.add("plan", "basic")
+        >>> store.staged() == [("plan", version)]
+        True
+        """
         return self._handle.staged()[0]
 
     def staged_deletions(self) -> list[str]:
-        """The ids whose removal is staged, in order."""
+        """The ids whose removal is staged, in order.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.write({"plan": "basic", "seats": 3}, message="learn")
+        >>> store.rm("seats")
+        >>> store.staged_deletions()
+        ['seats']
+        """
         return self._handle.staged()[1]
 
     def commit(
@@ -262,17 +362,38 @@ class Store:
         ``time_ms`` is Unix milliseconds, now unless given. With nothing to commit, returns the
         current commit (``allow_empty`` makes one all the same). InvalidRefError when there is
         none, and on a detached HEAD.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.add("plan", "basic")
+        >>> commit = store.commit("learn the plan", author="ada", time_ms=1_700_000_000_000)
+        >>> store.commit("nothing more") == commit
+        True
+        >>> store.log()[0].author, store.log()[0].time
+        ('ada', 1700000000000)
         """
         return self._handle.commit(message, author, time_ms, allow_empty)
 
     # ---- reading ----
 
     def get(self, id: str) -> MemoryNode | None:
-        """One node of committed memory."""
+        """One node of committed memory; ``None`` when there is none with this id.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.write({"plan": {"name": "basic"}}, message="learn")
+        >>> store.get("plan").content, store.get("seats")
+        ({'name': 'basic'}, None)
+        """
         return self._handle.get(id)
 
     def exists(self, id: str) -> bool:
-        """Whether committed memory has a node."""
+        """Whether committed memory has a node; a staged one is not there yet.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.write({"plan": "basic"}, message="learn")
+        >>> _ = store.add("seats", 3)
+        >>> store.exists("plan"), store.exists("seats")
+        (True, False)
+        """
         return self._handle.exists(id)
 
     def memory(
@@ -290,19 +411,46 @@ class Store:
         return self._handle.memory(prefix, limit)
 
     def working_node(self, node_id: str) -> MemoryNode | None:
-        """One node of working memory: committed memory with staging over it."""
+        """One node of working memory: committed memory with staging over it.
+
+        ``None`` when there is none with this id.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.add("plan", "basic")
+        >>> store.working_node("plan").content, store.get("plan")
+        ('basic', None)
+        """
         return self._handle.working_node(node_id)
 
     def working_memory(
         self, *, prefix: str | None = None, limit: int | None = None
     ) -> dict[str, MemoryNode]:
-        """Working memory by node id: committed memory with staging over it."""
+        """Working memory by node id: committed memory with staging over it.
+
+        ``prefix`` and ``limit`` are as in :meth:`memory`.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.write({"plan": "basic", "seats": 3}, message="learn")
+        >>> _ = store.add("plan", "enterprise")
+        >>> store.rm("seats")
+        >>> {id: node.content for id, node in store.working_memory().items()}
+        {'plan': 'enterprise'}
+        """
         return self._handle.working_memory(prefix, limit)
 
     def state_at(
         self, commit: str, *, prefix: str | None = None, limit: int | None = None
     ) -> dict[str, MemoryNode]:
-        """Memory at a revision, by node id. InvalidRefError when it names no commit."""
+        """Memory at a revision, by node id. InvalidRefError when it names no commit.
+
+        ``prefix`` and ``limit`` are as in :meth:`memory`.
+
+        >>> store = mnem.open(":memory:")
+        >>> for plan in ("basic", "enterprise"):
+        ...     _ = store.write({"plan": plan}, message="learn")
+        >>> store.state_at("HEAD~1")["plan"].content
+        'basic'
+        """
         return self._handle.memory_at(commit, prefix, limit)
 
     # ---- writing ----
@@ -323,8 +471,8 @@ class Store:
         which removes the node (content that *is* null takes a MemoryNode). All or nothing, in
         one transaction, beside staging. A write that changes nothing makes no commit and
         returns the current one. With ``base``, a revision, ConflictError when the branch no
-        longer says what it said there of a node that is changed. InvalidRefError on a detached
-        HEAD.
+        longer says what it said there of a node that is changed. ``author`` and ``time_ms`` are
+        as in :meth:`commit`. InvalidRefError for what :meth:`add` refuses and on a detached HEAD.
 
         >>> store = mnem.open(":memory:")
         >>> first = store.write({"plan": "basic", "seats": 3}, message="learn")
@@ -347,9 +495,9 @@ class Store:
         """Read, decide and write in one turn; returns the commit's id.
 
         ``fn`` is given the memory its changes land on and returns changes as for
-        :meth:`write`. No other write of this process comes between, so it must be quick: a
-        write to the store from inside it is a ConflictError. What it raises comes out as it
-        is, and nothing is written.
+        :meth:`write`, whose other arguments and errors are these too. No other write of this
+        process comes between, so it must be quick: a write to the store from inside it is a
+        ConflictError. What it raises comes out as it is, and nothing is written.
 
         >>> store = mnem.open(":memory:")
         >>> def count(memory):
@@ -380,7 +528,7 @@ class Store:
         ``"delete"`` or a node; ``strategy``, ``"ours"`` or ``"theirs"``, answers the rest.
         ``allow_unrelated`` merges also a line that shares no commit, over the empty memory.
         InvalidRefError over staged changes, for a resolution of what is no conflict, and for a
-        resolving node with another id.
+        resolving node with another id. ``author`` and ``time_ms`` are as in :meth:`commit`.
 
         >>> store = mnem.open(":memory:")
         >>> _ = mnem.agents.remember(store, "plan", "basic")
@@ -480,6 +628,12 @@ class Store:
 
         A deleted branch keeps its moves. InvalidRefError for one that never was, and on a
         detached HEAD.
+
+        >>> store = mnem.open(":memory:")
+        >>> first = mnem.agents.remember(store, "plan", "basic")
+        >>> second = mnem.agents.remember(store, "plan", "enterprise")
+        >>> [(move.old, move.new) for move in store.reflog(limit=1)] == [(first, second)]
+        True
         """
         return self._handle.reflog(branch, limit)
 
@@ -489,20 +643,40 @@ class Store:
         """The history, newest first: a child always before its parents, HEAD first.
 
         ``first_parent`` leaves out what merges brought; ``limit`` reads only what it returns.
+        Empty on a branch without a commit.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> _ = mnem.agents.revise(store, "plan", "enterprise")
+        >>> [commit.message for commit in store.log()]
+        ['revise plan', 'remember plan']
         """
         return self._handle.log(first_parent, limit)
 
     def diff(self, frm: str | None = None, to: str | None = None) -> list[NodeChange]:
         """What changed between two revisions, in the order of the ids.
 
-        ``frm`` is HEAD unless given; ``to`` is working memory.
+        ``frm`` is HEAD unless given; ``to`` is working memory. InvalidRefError when either
+        names no commit.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.write({"plan": "basic"}, message="learn")
+        >>> _ = store.write({"plan": "enterprise", "seats": 3}, message="learn more")
+        >>> [(change.kind, change.id) for change in store.diff("HEAD~1", "HEAD")]
+        [('modified', 'plan'), ('added', 'seats')]
         """
         return self._handle.diff(frm, to)
 
     def changed_by(self, commit: str) -> dict[str, str]:
         """What a commit changed against its first parent, by node id.
 
-        Values are ``"added"``, ``"modified"`` or ``"removed"``.
+        Values are ``"added"``, ``"modified"`` or ``"removed"``. InvalidRefError when the
+        revision names no commit.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.write({"plan": "basic", "seats": 3}, message="learn")
+        >>> store.changed_by(store.write({"plan": "enterprise", "seats": None}, message="revise"))
+        {'plan': 'modified', 'seats': 'removed'}
         """
         return self._handle.changed_by(commit)
 
@@ -510,6 +684,13 @@ class Store:
         """Which commit set what a node says, through merges; of a node that is gone, the remover.
 
         ``at`` is a revision, HEAD unless given. InvalidRefError of a node that never was.
+
+        >>> store = mnem.open(":memory:")
+        >>> commit = mnem.agents.remember(store, "plan", "basic", source="ticket-4821")
+        >>> _ = mnem.agents.remember(store, "seats", 3)
+        >>> blame = store.blame("plan")
+        >>> blame.commit == commit, blame.provenance.source
+        (True, 'ticket-4821')
         """
         return self._handle.blame(node_id, at)
 
@@ -548,7 +729,8 @@ class Store:
 
         The question is exactly one of: does its content equal ``equals`` (1, 1.0 and true are
         three values), is it ``present``, is it ``absent``. Looks at the first parents after
-        ``good``, or from the root, up to ``bad``, or HEAD.
+        ``good``, or from the root, up to ``bad``, or HEAD. InvalidRefError when either names no
+        commit.
 
         >>> store = mnem.open(":memory:")
         >>> for value in (1, 2, 1):
@@ -574,62 +756,11 @@ class Store:
     # ---- beside memory ----
 
     def local(self, name: str) -> LocalRows:
-        """Rows of bytes that an adapter keeps beside memory, under a name of its own."""
+        """Rows of bytes that an adapter keeps beside memory, under a name of its own.
+
+        >>> store = mnem.open(":memory:")
+        >>> store.local("vectors").set(b"plan", b"1")
+        >>> store.local("vectors").get(b"plan"), store.local("expiry").get(b"plan")
+        (b'1', None)
+        """
         return LocalRows(self._handle, name)
-
-
-class LocalRows:
-    r"""An adapter's rows of bytes: in no commit, never exported.
-
-    >>> rows = mnem.open(":memory:").local("vectors")
-    >>> rows.set(b"plan", b"\x00\x01")
-    >>> rows.items()
-    [(b'plan', b'\x00\x01')]
-    """
-
-    def __init__(self, handle: _mnem.Store, name: str) -> None:
-        self._handle = handle
-        self._name = name
-
-    def get(self, key: bytes) -> bytes | None:
-        """The value under a key."""
-        return self._handle.local_get(self._name, key)
-
-    def set(self, key: bytes, value: bytes) -> None:
-        """Set the value under a key."""
-        self._handle.local_set(self._name, key, value)
-
-    def delete(self, key: bytes) -> None:
-        """Delete a key; one that is not there too."""
-        self._handle.local_set(self._name, key, None)
-
-    def items(self, prefix: bytes = b"") -> list[tuple[bytes, bytes]]:
-        """The rows whose key begins with ``prefix``, in the order of their keys."""
-        return self._handle.local_rows(self._name, prefix)
-
-
-class _BranchScope:
-    """On a branch inside, back where HEAD was after."""
-
-    def __init__(self, store: Store, name: str) -> None:
-        self._store = store
-        self._name = name
-        self._return_to = name
-
-    def __enter__(self) -> Store:
-        self._return_to = self._store.head().removeprefix("ref: ")
-        self._store.checkout(self._name)
-        return self._store
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            self._store.checkout(self._return_to)
-        except MnemError:
-            # What ended the block is the error to see; HEAD then stays, over the drafts.
-            if error is None:
-                raise

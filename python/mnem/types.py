@@ -40,7 +40,11 @@ class Provenance:
     note: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All five fields, also those that are unset."""
+        """All five fields, also those that are unset.
+
+        >>> list(Provenance(source="ticket-4821", note="by phone").to_dict().values())
+        [None, None, None, 'ticket-4821', 'by phone']
+        """
         return {
             "agent_step": self.agent_step,
             "observation": self.observation,
@@ -74,7 +78,11 @@ class MemoryNode:
     derived_from: list[dict[str, str]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields; the last three only where they are set."""
+        """The fields, ``provenance`` as a dict; the last three only where they are set.
+
+        >>> list(MemoryNode("plan", "basic", valid_to=1_700_000_000_000).to_dict())
+        ['id', 'content', 'content_kind', 'provenance', 'event_time', 'valid_to']
+        """
         whole: dict[str, Any] = {
             "id": self.id,
             "content": self.content,
@@ -94,7 +102,10 @@ def _node_dict(node: MemoryNode | None) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A point in history. A root has no parents; a merge has two, ours first."""
+    """A point in history. A root has no parents; a merge has two, ours first.
+
+    ``id``, ``state`` and each of ``parents`` are ids, ``time`` is Unix milliseconds.
+    """
 
     id: str
     parents: tuple[str, ...]
@@ -104,7 +115,14 @@ class Commit:
     time: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, ``parents`` as a list."""
+        """The fields, ``parents`` as a list.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic", time_ms=1_700_000_000_000)
+        >>> root = store.log()[0].to_dict()
+        >>> root["parents"], root["message"], root["author"], root["time"]
+        ([], 'remember plan', 'agent', 1700000000000)
+        """
         return {
             "id": self.id,
             "parents": list(self.parents),
@@ -135,7 +153,14 @@ class Blame:
         return self.node.provenance
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields; ``removed`` only where it is true."""
+        """The fields, ``node`` as a dict; ``removed`` only where it is true.
+
+        >>> store = mnem.open(":memory:")
+        >>> commit = mnem.agents.remember(store, "plan", "basic", event_time=5)
+        >>> blame = store.blame("plan").to_dict()
+        >>> blame == {"commit": commit, "node": store.get("plan").to_dict(), "time": 5}
+        True
+        """
         whole = {"commit": self.commit, "node": self.node.to_dict(), "time": self.time}
         return whole | {"removed": True} if self.removed else whole
 
@@ -152,13 +177,24 @@ class Flip:
     node: MemoryNode | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields."""
+        """The fields, ``node`` as a dict or ``None``.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> commit = mnem.agents.forget(store, "plan")
+        >>> last = store.flips("plan", present=True)[-1].to_dict()
+        >>> last == {"commit": commit, "holds": False, "node": None}
+        True
+        """
         return {"commit": self.commit, "holds": self.holds, "node": _node_dict(self.node)}
 
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A change of one node; ``kind`` is ``"added"``, ``"modified"`` or ``"removed"``."""
+    """A change of one node; ``kind`` is ``"added"``, ``"modified"`` or ``"removed"``.
+
+    An added node has no ``old``, a removed one no ``new``.
+    """
 
     id: str
     kind: str
@@ -166,7 +202,15 @@ class NodeChange:
     new: MemoryNode | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields."""
+        """The fields, ``old`` and ``new`` as dicts or ``None``.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> store.rm("plan")
+        >>> change = store.diff()[0].to_dict()
+        >>> change["kind"], change["old"]["content"], change["new"]
+        ('removed', 'basic', None)
+        """
         return {
             "id": self.id,
             "kind": self.kind,
@@ -191,7 +235,13 @@ class Conflict:
     theirs: MemoryNode | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields."""
+        """The fields, each side as a dict or ``None``.
+
+        >>> ours, theirs = MemoryNode("plan", "basic"), MemoryNode("plan", "enterprise")
+        >>> conflict = Conflict("plan", "add/add", None, ours, theirs).to_dict()
+        >>> conflict["base"], conflict["ours"]["content"], conflict["theirs"]["content"]
+        (None, 'basic', 'enterprise')
+        """
         return {
             "id": self.id,
             "kind": self.kind,
@@ -220,7 +270,13 @@ class MergeResult:
         return not self.conflicts
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, ``conflicts`` as a list of dicts."""
+        """The fields, ``conflicts`` as a list of dicts.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> store.merge("HEAD").to_dict()
+        {'status': 'up-to-date', 'commit': None, 'conflicts': []}
+        """
         return {
             "status": self.status,
             "commit": self.commit,
@@ -243,7 +299,14 @@ class Move:
     time: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields."""
+        """The fields.
+
+        >>> store = mnem.open(":memory:")
+        >>> commit = mnem.agents.remember(store, "plan", "basic", author="ada")
+        >>> move = store.reflog()[0].to_dict()
+        >>> move["old"], move["new"] == commit, move["author"]
+        (None, True, 'ada')
+        """
         return {
             "old": self.old,
             "new": self.new,
@@ -273,7 +336,15 @@ class UndoResult:
         return not self.conflicts
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, ``conflicts`` as a list of dicts."""
+        """The fields, ``conflicts`` as a list of dicts and ``undone`` as a dict.
+
+        >>> store = mnem.open(":memory:")
+        >>> commit = mnem.agents.remember(store, "plan", "basic")
+        >>> _ = mnem.agents.remember(store, "plan", "enterprise")
+        >>> undone = store.undo().to_dict()
+        >>> undone["status"], undone["commit"] == commit, undone["undone"]["old"] == commit
+        ('moved-back', True, True)
+        """
         return {
             "status": self.status,
             "commit": self.commit,
@@ -298,7 +369,13 @@ class Verified:
         return not self.problems
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, ``problems`` as a list."""
+        """The fields, ``problems`` as a list.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> store.verify().to_dict()
+        {'nodes': 1, 'states': 1, 'commits': 1, 'branches': 1, 'problems': []}
+        """
         return {
             "nodes": self.nodes,
             "states": self.states,
@@ -329,5 +406,12 @@ class ChatReport:
     head: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields."""
+        """The fields.
+
+        >>> store = mnem.open(":memory:")
+        >>> messages = [{"role": "user", "content": "Which plan am I on?"}]
+        >>> report = mnem.agents.import_chat(store, messages, transcript="run-1").to_dict()
+        >>> report["transcript"], report["messages"], report["written"]
+        ('run-1', 1, 0)
+        """
         return {name: getattr(self, name) for name in self.__slots__}

@@ -72,7 +72,7 @@ def test_a_panic_is_an_error_like_any_other(capfd):
         _mnem.panic_on_purpose("on purpose")
     assert type(caught.value) is mnem.MnemError
     assert caught.value.code == "internal"
-    assert "on purpose" in capfd.readouterr().err
+    assert capfd.readouterr().err == ""
 
 
 def test_hints_reach_python(store):

@@ -149,7 +149,9 @@ def test_exceptions(name):
     assert issubclass(found(name), mnem.MnemError)
 
 
-@pytest.mark.parametrize("module", [agents, mnem.store, mnem.types], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [agents, mnem.store, mnem.types, mnem._scopes], ids=lambda m: m.__name__
+)
 def test_all_names_the_public_names(module):
     made_here = {
         name
@@ -230,7 +232,7 @@ def test_the_version():
 
 
 # The exceptions are found under the package, which is where they say they are.
-MODULES = [mnem, agents, mnem.types, mnem.store]
+MODULES = [mnem, agents, mnem.types, mnem.store, mnem._scopes]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
@@ -249,9 +251,39 @@ def test_everything_public_is_documented():
             continue
         assert inspect.getdoc(value), name
         if isinstance(value, type):
-            for attribute, method in vars(value).items():
-                if not attribute.startswith("_") and callable(method):
-                    assert inspect.getdoc(method), f"{name}.{attribute}"
+            for attribute in vars(value):
+                member = getattr(value, attribute)
+                # A field of a dataclass is documented by its class.
+                is_field = inspect.ismemberdescriptor(member)
+                is_code = inspect.isroutine(member) or inspect.isdatadescriptor(member)
+                if is_code and not is_field and not attribute.startswith("_"):
+                    assert inspect.getdoc(member), f"{name}.{attribute}"
+
+
+def public_routines():
+    """Every public function, class method and method, by the name doctest gives it."""
+    for module in (mnem, agents):
+        for value in (getattr(module, name) for name in module.__all__):
+            if inspect.isroutine(value):
+                yield f"{value.__module__}.{value.__name__}"
+            elif isinstance(value, type):
+                for name in vars(value):
+                    if not name.startswith("_") and inspect.isroutine(getattr(value, name)):
+                        yield f"{value.__module__}.{value.__name__}.{name}"
+
+
+def test_every_public_function_and_method_shows_an_example():
+    finder = doctest.DocTestFinder()
+    run = {test.name for module in MODULES for test in finder.find(module) if test.examples}
+    public = set(public_routines())
+    assert sorted(public - run) == []
+    assert public >= {
+        "mnem.Snapshot.get",
+        "mnem.agents.remember",
+        "mnem.init",
+        "mnem.store.Store.open",
+        "mnem.types.Blame.to_dict",
+    }
 
 
 def test_the_types_are_shipped():

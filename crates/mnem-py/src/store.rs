@@ -52,16 +52,40 @@ impl PySnapshot {
     }
 
     /// The node with this id, or `None`.
+    ///
+    /// >>> store = mnem.open(":memory:")
+    /// >>> def extend(memory):
+    /// ...     seats = memory.get("seats")
+    /// ...     return {"seats": 1 if seats is None else seats.content + 1}
+    /// >>> for _ in range(2):
+    /// ...     _ = store.update(extend, message="one more seat")
+    /// >>> store.get("seats").content
+    /// 2
     fn get<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| get(py, &id, || Ok(self.0.clone())))
     }
 
     /// Whether there is a node with this id.
+    ///
+    /// >>> store = mnem.open(":memory:")
+    /// >>> def settle(memory):
+    /// ...     return {} if memory.exists("plan") else {"plan": "basic"}
+    /// >>> first = store.update(settle, message="a plan, unless there is one")
+    /// >>> store.update(settle, message="a plan, unless there is one") == first
+    /// True
     fn exists(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
         guarded(|| exists(py, &id, || Ok(self.0.clone())))
     }
 
     /// The nodes whose id begins with `prefix`, at most `limit` of them, by id.
+    ///
+    /// >>> store = mnem.open(":memory:")
+    /// >>> _ = store.write({"cart:1": "tea", "cart:2": "milk", "plan": 1}, message="learn")
+    /// >>> def clear(memory):
+    /// ...     return dict.fromkeys(memory.memory(prefix="cart:"))
+    /// >>> _ = store.update(clear, message="an empty cart")
+    /// >>> store.exists("cart:1"), store.exists("plan")
+    /// (False, True)
     #[pyo3(signature = (prefix = None, limit = None))]
     fn memory<'py>(
         &self,

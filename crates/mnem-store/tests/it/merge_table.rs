@@ -387,11 +387,11 @@ fn a_merge_lands_on_the_branch_it_began_on() {
 fn lines_without_a_common_commit_merge_on_request_only() {
     let store = Store::in_memory(&InitOptions::default(), environment()).unwrap();
     store.checkout_new(&BranchName::new("other").unwrap(), None, false, "t").unwrap();
-    put(&store, "x", "a");
-    put(&store, "other", "o");
     let main = store.on(&BranchName::new("main").unwrap(), "t").unwrap();
     put(&main, "x", "b");
     put(&main, "main", "m");
+    put(&store, "x", "a");
+    put(&store, "other", "o");
     let error = main.merge("other", &MergeOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidRef);
     assert_eq!(error.to_string(), "cannot merge other: it shares no commit with main");
