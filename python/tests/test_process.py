@@ -210,17 +210,20 @@ reads = {
 }
 for name, read in reads.items():
     done = []
-    reader = threading.Thread(target=lambda: (read(), done.append(name)))
-    reader.start()
-    while reader.is_alive():
-        try:
-            pipe = os.open(head, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:  # no reader yet
+    # A pipe that is fed again before its reader is through holds junk; then it is asked anew.
+    for _ in range(50):
+        reader = threading.Thread(target=lambda: (read(), done.append(name)))
+        reader.start()
+        while reader.is_alive():
+            try:
+                pipe = os.open(head, os.O_WRONLY | os.O_NONBLOCK)
+                os.write(pipe, b"ref: main\\n")
+                os.close(pipe)
+            except OSError:  # no reader yet, or none any more
+                pass
             time.sleep(0.001)
-            continue
-        os.write(pipe, b"ref: main\\n")
-        os.close(pipe)
-        time.sleep(0.001)
+        if done:
+            break
     print(*done, flush=True)
 """
 
