@@ -27,6 +27,8 @@ pub struct Conflict {
     pub ours: Option<Arc<MemoryNode>>,
     /// The other line; none when it removed the node.
     pub theirs: Option<Arc<MemoryNode>>,
+    /// Why a resolver says that the two sides contradict each other, when it does.
+    pub contradiction: Option<String>,
     pub(crate) versions: [Option<NodeVersionId>; 3],
 }
 

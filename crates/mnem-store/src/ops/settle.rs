@@ -189,6 +189,7 @@ impl<'m> Settling<'m> {
             base: load(base)?,
             ours: load(ours)?,
             theirs: load(theirs)?,
+            contradiction: None,
             versions: [base, ours, theirs],
             id,
         })
@@ -201,7 +202,7 @@ impl<'m> Settling<'m> {
             return Ok(Settled::Open(conflicts));
         }
         let mut unresolved = Vec::new();
-        for conflict in conflicts {
+        for mut conflict in conflicts {
             let explicit = self.options.resolutions.get(&conflict.id).cloned();
             let verdict = match explicit {
                 Some(resolution) => Verdict::Resolved(resolution),
@@ -211,7 +212,12 @@ impl<'m> Settling<'m> {
                 (Verdict::Resolved(resolution), _) => resolution,
                 (Verdict::Unresolved, Some(Strategy::Ours)) => Resolution::Ours,
                 (Verdict::Unresolved, Some(Strategy::Theirs)) => Resolution::Theirs,
-                (Verdict::Unresolved, None) | (Verdict::Contradiction(_), _) => {
+                (Verdict::Unresolved, None) => {
+                    unresolved.push(conflict);
+                    continue;
+                }
+                (Verdict::Contradiction(why), _) => {
+                    conflict.contradiction = Some(why);
                     unresolved.push(conflict);
                     continue;
                 }

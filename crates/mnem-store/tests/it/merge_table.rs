@@ -306,6 +306,10 @@ fn the_resolver_stands_between_the_answer_and_the_strategy() {
     ] {
         let (store, _) = forked(Some("a"), Some("b"), Some("c"));
         let before = everything(&store);
+        let reason = match &verdict {
+            Verdict::Contradiction(why) => Some(why.clone()),
+            _ => None,
+        };
         let resolver = Says(verdict, Cell::new(0));
         let outcome = store.merge_with(SIDE, &resolver, &options);
         assert_eq!(resolver.1.get(), asked);
@@ -313,7 +317,9 @@ fn the_resolver_stands_between_the_answer_and_the_strategy() {
             merged(outcome);
             assert_eq!(text(&store, "x").as_deref(), expected);
         } else {
-            assert_eq!(conflicts(outcome).len(), 1);
+            let open = conflicts(outcome);
+            assert_eq!(open.len(), 1);
+            assert_eq!(open[0].contradiction, reason);
             assert_eq!(everything(&store), before);
         }
     }
