@@ -4,6 +4,7 @@ use mnem_store::NodeId;
 
 use crate::context::Context;
 use crate::error::Failure;
+use crate::output::Progress;
 use crate::report::blame::Blame;
 use crate::report::shapes::Origin;
 
@@ -21,7 +22,9 @@ pub struct Args {
 
 pub fn run(context: &Context, args: Args) -> Result<Blame, Failure> {
     let store = context.open()?;
+    let busy = Progress::busy("searching the history");
     let blame = store.blame(&NodeId::from_stored(args.node_id), args.revision.as_deref())?;
+    drop(busy);
     let commit = store.commit_object(blame.commit)?;
     Ok(Blame(Origin::new(blame, &commit)))
 }

@@ -5,6 +5,7 @@ use mnem_store::{CommitId, ErrorKind, NodeId, Store};
 
 use crate::context::Context;
 use crate::error::{Failure, HINT_LOG};
+use crate::output::Progress;
 use crate::report::log::{Form, Log, Logged};
 
 /// List the commits, newest first
@@ -57,6 +58,7 @@ pub fn run(context: &Context, args: &Args) -> Result<Log, Failure> {
         },
     };
     let options = LogOptions { start, ..options };
+    let busy = Progress::busy("reading the history");
     let commits = match &node {
         Some(node) => {
             let events = store.node_log(node, &options)?;
@@ -68,6 +70,7 @@ pub fn run(context: &Context, args: &Args) -> Result<Log, Failure> {
         }
         None => store.log(&options)?.into_iter().map(Logged::commit).collect(),
     };
+    drop(busy);
     let form = match (args.graph, args.oneline) {
         (true, oneline) => Form::Graph { oneline, first_parent: args.first_parent },
         (false, true) => Form::OneLine,

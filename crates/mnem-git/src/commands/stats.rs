@@ -4,6 +4,7 @@ use mnem_store::object::Kind;
 
 use crate::context::Context;
 use crate::error::Failure;
+use crate::output::Progress;
 use crate::report::stats::{Amount, Objects, Stats, Tree};
 
 /// Show how much the store holds, and in what
@@ -13,7 +14,10 @@ use crate::report::stats::{Amount, Objects, Stats, Tree};
 pub struct Args {}
 
 pub fn run(context: &Context, _: &Args) -> Result<Stats, Failure> {
-    let statistics = context.open()?.statistics(|_| ())?;
+    let store = context.open()?;
+    let bar = Progress::counting("objects");
+    let statistics = store.statistics(|read| bar.at(read))?;
+    drop(bar);
     let amount = |amount: &mnem_store::ops::statistics::Amount| Amount {
         count: amount.count,
         bytes: amount.bytes,
