@@ -90,7 +90,7 @@ macro_rules! hints {
 }
 
 hints! {
-    Init => "`mnem init` makes a store in this directory",
+    Init => "`mnem init PATH` makes a store",
     OtherStore => "name another directory, or use the store that is there with `mnem status`",
     ListLog => "`mnem log --oneline` lists the commits",
     ListMoves => "`mnem reflog` lists the moves of a branch",

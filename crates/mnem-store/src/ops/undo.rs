@@ -66,7 +66,7 @@ impl Store {
         if record.is_none()
             && let Some(by) = by
         {
-            return Err(nothing(&format!("{by} made no move of {branch}")));
+            return Err(nothing(&format!("no move of {branch} was made by {by:?}")));
         }
         let mut settling = Settling::new(self, &engine, &branch, &StructuralOnly, options);
         settling.on_tip("undo", |settling, start, tip| match &record {

@@ -293,7 +293,10 @@ fn an_undo_by_author_is_a_commit_that_takes_back_their_last_move() {
         store.undo(Some("bob"), &by("eve")),
         &format!("nothing to undo: nothing is left of the write {} by bob", wrong.short()),
     );
-    refused(store.undo(Some("joe"), &by("eve")), "nothing to undo: joe made no move of main");
+    refused(
+        store.undo(Some("joe"), &by("eve")),
+        "nothing to undo: no move of main was made by \"joe\"",
+    );
     // Of the undoer, the last move is the undo.
     let UndoOutcome::Reverted(_) = undo("eve").outcome else { panic!() };
     assert_eq!(text(&store, "b").unwrap(), "2");
@@ -340,7 +343,10 @@ fn a_branch_that_was_just_made_has_nothing_to_undo() {
     store.checkout("main", false).unwrap();
     store.delete_branch(&BranchName::new("new").unwrap(), "t").unwrap();
     store.checkout_new(&BranchName::new("new").unwrap(), None, false, "t").unwrap();
-    refused(store.undo(Some("bob"), &by("t")), "nothing to undo: bob made no move of new");
+    refused(
+        store.undo(Some("bob"), &by("t")),
+        "nothing to undo: no move of new was made by \"bob\"",
+    );
 }
 
 #[test]
