@@ -6,6 +6,7 @@ pub(crate) mod engine;
 pub mod environment;
 pub(crate) mod files;
 pub mod format;
+pub mod handle;
 pub mod head;
 pub(crate) mod lease;
 pub mod local;
@@ -17,134 +18,10 @@ pub mod snapshot;
 pub mod staging;
 pub(crate) mod writer;
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
-
 pub use engine::{DataFile, STORE_DIRECTORY};
 pub use environment::{Clock, Entropy, Environment};
 pub use format::FormatVersion;
+pub use handle::Store;
 pub use head::Head;
 pub use open::InitOptions;
 pub use snapshot::Snapshot;
-
-use crate::error::{Error, ErrorKind, Hint};
-use crate::id::{BranchName, CommitId};
-use engine::{Engine, Place};
-
-/// A handle of an open store. Cheap; may be used from any thread; closes with its last use.
-///
-/// A handle follows HEAD, or is bound to one branch ([`Store::on`]): then it reads and writes
-/// that branch, has no staging and never moves HEAD.
-#[derive(Debug)]
-pub struct Store {
-    engine: RwLock<Option<Arc<Engine>>>,
-    root: Option<PathBuf>,
-    bound: Option<BranchName>,
-}
-
-impl Store {
-    pub(crate) fn of(engine: Arc<Engine>, bound: Option<BranchName>) -> Self {
-        let root = match &engine.place {
-            Place::Disk { root, .. } => Some(root.clone()),
-            Place::Memory { .. } => None,
-        };
-        Self { engine: RwLock::new(Some(engine)), root, bound }
-    }
-
-    pub(crate) fn engine(&self) -> Result<Arc<Engine>, Error> {
-        self.engine.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| {
-            Error::new(ErrorKind::Io, "this handle of the store is closed").hint(Hint::Reopen)
-        })
-    }
-
-    /// Closes this handle. Other handles of the store stay open. Closing twice does nothing.
-    pub fn close(&self) {
-        let engine = self.engine.write().unwrap_or_else(PoisonError::into_inner).take();
-        drop(engine);
-    }
-
-    /// The directory that contains `.mnem/`; none for a store in memory.
-    pub fn root(&self) -> Option<&Path> {
-        self.root.as_deref()
-    }
-
-    /// The branch this handle is bound to.
-    pub fn bound(&self) -> Option<&BranchName> {
-        self.bound.as_ref()
-    }
-
-    /// The version of the store's format.
-    pub fn format_version(&self) -> Result<FormatVersion, Error> {
-        Ok(self.engine()?.config.format)
-    }
-
-    /// The branch a fresh HEAD names.
-    pub fn default_branch(&self) -> Result<BranchName, Error> {
-        Ok(self.engine()?.config.default_branch.clone())
-    }
-
-    /// The environment the engine was given.
-    pub fn environment(&self) -> Result<Environment, Error> {
-        Ok(self.engine()?.environment.clone())
-    }
-
-    /// How many threads wait for their turn to write, for tests.
-    #[cfg(feature = "test-support")]
-    pub fn waiting_writers(&self) -> Result<usize, Error> {
-        Ok(self.engine()?.writer.waiting())
-    }
-
-    /// Whether a thread has its turn to write, for tests.
-    #[cfg(feature = "test-support")]
-    pub fn is_writing(&self) -> Result<bool, Error> {
-        Ok(self.engine()?.writer.is_taken())
-    }
-
-    /// Where this handle is: its branch when it is bound to one, else HEAD.
-    pub fn head(&self) -> Result<Head, Error> {
-        self.head_of(&*self.engine()?)
-    }
-
-    pub(crate) fn head_of(&self, engine: &Engine) -> Result<Head, Error> {
-        match &self.bound {
-            Some(branch) => engine.check_place().map(|()| Head::Attached(branch.clone())),
-            None => engine.head(),
-        }
-    }
-
-    /// The commit this handle is at; none on a branch without a commit. A handle that is bound to
-    /// a missing branch is where that branch will be made: at the default branch's tip.
-    pub fn head_commit(&self) -> Result<Option<CommitId>, Error> {
-        let engine = self.engine()?;
-        self.tip_of(&engine)
-    }
-
-    pub(crate) fn tip_of(&self, engine: &Engine) -> Result<Option<CommitId>, Error> {
-        match self.head_of(engine)? {
-            Head::Attached(branch) => Ok(self.starting_point(engine, &branch)?.0),
-            Head::Detached(commit) => Ok(Some(commit)),
-        }
-    }
-
-    /// The branch a commit from here moves. Refused on a detached HEAD.
-    pub(crate) fn branch_to_write(&self, engine: &Engine, verb: &str) -> Result<BranchName, Error> {
-        match self.head_of(engine)? {
-            Head::Attached(branch) => Ok(branch),
-            Head::Detached(commit) => Err(Error::invalid(format!(
-                "cannot {verb} from a detached HEAD (at {}); check out a branch first",
-                commit.short()
-            ))
-            .hint(Hint::StartBranch)),
-        }
-    }
-
-    /// Refuses what needs HEAD or staging on a handle that is bound to a branch.
-    pub(crate) fn refuse_bound(&self, verb: &str) -> Result<(), Error> {
-        match &self.bound {
-            None => Ok(()),
-            Some(branch) => Err(Error::invalid(format!(
-                "cannot {verb} on a handle that is bound to the branch {branch}; it has no staging and no HEAD"
-            ))),
-        }
-    }
-}

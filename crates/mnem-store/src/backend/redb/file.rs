@@ -1,0 +1,529 @@
+//! The file itself: made, opened, opened again after an error, closed.
+//!
+//! Long: these are one subject.
+//!
+//! A redb database that met an error may refuse everything after it, and one that met damage may
+//! panic. So each call runs under a guard: a panic becomes an error, and after an error the file
+//! is closed and opened again before the next call. What was read before is then forgotten, the
+//! pending part of the index with it.
+//!
+//! Where a flipped bit is in redb's notes about free pages, redb 4.6 panics inside a panic at the
+//! next commit or close, which ends the process. [`Settings::check_pages`] finds such damage at
+//! open. A file that is known to be damaged is still read, row by row, but neither written nor
+//! closed by redb: its database is left behind and its storage taken away from it.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use redb::backends::FileBackend;
+use redb::{
+    Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, StorageBackend, Table,
+    TableDefinition, WriteTransaction,
+};
+
+use super::index::Pending;
+use super::publish::{self, Refused, Written};
+use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, Rows, SCHEMA};
+use super::storage::{Detachable, Storage};
+use super::view::{Moment, RedbView, read_number};
+use crate::backend::{Backend, BackendError, Batch, PublishError, View};
+
+/// The page cache of a store file, in bytes, unless set.
+pub const CACHE_BYTES: usize = 64 << 20;
+
+/// Random bytes that are made with a file and tell it from every other.
+pub type Epoch = [u8; 16];
+
+/// What may be chosen when a file is opened. Nothing here changes what is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The page cache, in bytes.
+    pub cache_bytes: usize,
+    /// Whether redb reads the whole file and checks every page when it opens it.
+    pub check_pages: bool,
+    /// The index is written out once this many commits wait for it,
+    pub index_commits: u64,
+    /// or this many rows,
+    pub index_rows: u64,
+    /// or this many bytes.
+    pub index_bytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            cache_bytes: CACHE_BYTES,
+            check_pages: false,
+            index_commits: 256,
+            index_rows: 4_096,
+            index_bytes: 8 << 20,
+        }
+    }
+}
+
+/// A store file of redb.
+pub struct RedbBackend {
+    name: String,
+    open: Opener,
+    settings: Settings,
+    epoch: Epoch,
+    state: RwLock<State>,
+    /// Held by whoever writes, and by whoever closes and opens the file: a file is never closed
+    /// under a write transaction.
+    writer: Mutex<()>,
+    /// The newest generation that met an error.
+    failed: AtomicU64,
+    /// The newest generation that met damage.
+    damaged: AtomicU64,
+}
+
+type Opener = Box<dyn Fn(&Builder) -> Result<(Database, Storage), Fault> + Send + Sync>;
+
+struct State {
+    /// How often the file was opened or was to be.
+    generation: u64,
+    live: Option<Live>,
+}
+
+struct Live {
+    database: Database,
+    storage: Storage,
+    epoch: Epoch,
+    pending: Arc<Pending>,
+    /// What the check of the pages found.
+    damage: Option<String>,
+}
+
+/// What redb or a row had to say.
+pub(super) enum Fault {
+    Engine(redb::Error),
+    /// A row is not what was written; redb itself is well.
+    Row(String),
+}
+
+macro_rules! fault_from {
+    ($($error:ident)*) => {$(
+        impl From<redb::$error> for Fault {
+            fn from(error: redb::$error) -> Self {
+                Self::Engine(error.into())
+            }
+        }
+    )*};
+}
+fault_from!(StorageError TableError TransactionError CommitError DatabaseError SetDurabilityError);
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Engine(redb::Error::Io(error))
+    }
+}
+
+impl RedbBackend {
+    /// Makes a new file; one that exists is left alone and is an error.
+    pub fn create(path: &Path, epoch: Epoch, settings: Settings) -> Result<Self, BackendError> {
+        drop(OpenOptions::new().write(true).create_new(true).open(path)?);
+        let open = {
+            let path = path.to_owned();
+            move || File::options().read(true).write(true).open(&path)
+        };
+        let name = path.display().to_string();
+        let made = Self::make(&name, move || Ok(FileBackend::new(open()?)?), epoch, settings);
+        if made.is_err() {
+            // The first error is the one to tell; a file that is left over is empty or foreign.
+            drop(std::fs::remove_file(path));
+        }
+        made?;
+        Self::open(path, settings)
+    }
+
+    /// Opens a file that [`RedbBackend::create`] made; never makes one. redb locks it: whoever
+    /// opens it meanwhile, in this process or another, gets [`BackendError::Locked`].
+    pub fn open(path: &Path, settings: Settings) -> Result<Self, BackendError> {
+        let name = path.display().to_string();
+        let path = path.to_owned();
+        let open = move || match File::options().read(true).write(true).open(&path) {
+            Ok(file) => Ok(FileBackend::new(file)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Fault::Row("the file is missing".into()))
+            }
+            Err(error) => Err(error.into()),
+        };
+        Self::start(name, existing(open), settings)
+    }
+
+    /// Makes a store on another kind of storage, which must be empty.
+    pub fn create_on<S: StorageBackend>(
+        name: impl Into<String>,
+        open: impl Fn() -> io::Result<S> + Send + Sync + 'static,
+        epoch: Epoch,
+        settings: Settings,
+    ) -> Result<Self, BackendError> {
+        let name = name.into();
+        Self::make(&name, || Ok(open()?), epoch, settings)?;
+        Self::open_on(name, open, settings)
+    }
+
+    /// Opens a store on another kind of storage. `open` is called again after every error and
+    /// must give the same bytes each time; `name` stands in messages.
+    pub fn open_on<S: StorageBackend>(
+        name: impl Into<String>,
+        open: impl Fn() -> io::Result<S> + Send + Sync + 'static,
+        settings: Settings,
+    ) -> Result<Self, BackendError> {
+        Self::start(name.into(), existing(move || Ok(open()?)), settings)
+    }
+
+    /// The bytes that were given when the file was made.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Closes the file until it is used again. No view of it may be left.
+    pub fn release(&self) {
+        let _writer = self.lock();
+        self.close(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// How many bytes of the file are in use, as redb counts its pages. The file itself grows
+    /// by doubling, so its length says little.
+    pub fn allocated_bytes(&self) -> Result<u64, BackendError> {
+        let writer = self.lock();
+        self.ready(&writer)?;
+        self.with_live(|generation, live| {
+            self.run(generation, || {
+                let transaction = live.database.begin_write()?;
+                let stats = transaction.stats()?;
+                transaction.abort()?;
+                Ok(stats.allocated_pages() * stats.page_size() as u64)
+            })
+        })
+    }
+
+    fn start(name: String, open: Opener, settings: Settings) -> Result<Self, BackendError> {
+        let live = guarded(&name, || load(&open, &settings))?;
+        Ok(Self {
+            name,
+            open,
+            settings,
+            epoch: live.epoch,
+            state: RwLock::new(State { generation: 1, live: Some(live) }),
+            writer: Mutex::new(()),
+            failed: AtomicU64::new(0),
+            damaged: AtomicU64::new(0),
+        })
+    }
+
+    /// Fills storage that is empty.
+    fn make<S: StorageBackend>(
+        name: &str,
+        open: impl Fn() -> Result<S, Fault>,
+        epoch: Epoch,
+        settings: Settings,
+    ) -> Result<(), BackendError> {
+        guarded(name, || {
+            let storage = open()?;
+            if storage.len()? != 0 {
+                return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
+            }
+            let database = builder(&settings).create_with_backend(storage)?;
+            let transaction = database.begin_write()?;
+            for table in rows::TABLES {
+                transaction.open_table(definition(table))?;
+            }
+            {
+                let mut meta = write(&transaction, META)?;
+                meta.put(SCHEMA, rows::encode_number(rows::SCHEMA_VERSION).to_vec())?;
+                meta.put(EPOCH, epoch.to_vec())?;
+                meta.put(MARK, rows::encode_number(0).to_vec())?;
+                for table in ["refs", "staging", "staging_tombstones"] {
+                    meta.put(&rows::count_key(table), rows::encode_number(0).to_vec())?;
+                }
+            }
+            transaction.commit()?;
+            Ok(database.close()?)
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs calls of redb; after an error of redb, or a panic, the file will be opened again.
+    pub(super) fn run<T>(
+        &self,
+        generation: u64,
+        work: impl FnOnce() -> Result<T, Fault>,
+    ) -> Result<T, BackendError> {
+        // What is not said below is a panic.
+        let (mut is_well, mut is_damaged) = (false, true);
+        let result = guarded(&self.name, || {
+            let result = work();
+            is_well = !matches!(result, Err(Fault::Engine(_)));
+            is_damaged = matches!(result, Err(Fault::Engine(redb::Error::Corrupted(_))));
+            result
+        });
+        if is_damaged {
+            self.damaged.fetch_max(generation, Ordering::SeqCst);
+        }
+        if !is_well {
+            self.fail(generation);
+        }
+        result
+    }
+
+    fn fail(&self, generation: u64) {
+        self.failed.fetch_max(generation, Ordering::SeqCst);
+    }
+
+    fn is_ready(&self, state: &State) -> bool {
+        state.live.is_some() && self.failed.load(Ordering::SeqCst) < state.generation
+    }
+
+    /// Opens the file unless it is open and well.
+    fn ready(&self, _writer: &MutexGuard<'_, ()>) -> Result<(), BackendError> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if self.is_ready(&state) {
+            return Ok(());
+        }
+        // The lock on the file goes with the old database, so that must be gone first.
+        self.close(&mut state);
+        state.generation += 1;
+        state.live = Some(guarded(&self.name, || {
+            let live = load(&self.open, &self.settings)?;
+            if live.epoch == self.epoch {
+                Ok(live)
+            } else {
+                Err(Fault::Row("the file was replaced by another store's".into()))
+            }
+        })?);
+        Ok(())
+    }
+
+    /// Closes the file. Whatever goes wrong here was not promised to anyone: publish has
+    /// answered before.
+    fn close(&self, state: &mut State) {
+        let Some(live) = state.live.take() else { return };
+        if live.damage.is_some() || self.damaged.load(Ordering::SeqCst) >= state.generation {
+            live.storage.detach();
+            std::mem::forget(live.database);
+        } else {
+            let _ = catch_unwind(AssertUnwindSafe(move || drop(live.database)));
+        }
+    }
+
+    fn with_live<T>(
+        &self,
+        work: impl FnOnce(u64, &Live) -> Result<T, BackendError>,
+    ) -> Result<T, BackendError> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        match &state.live {
+            Some(live) => work(state.generation, live),
+            None => Err(BackendError::Io(io::ErrorKind::NotConnected.into())),
+        }
+    }
+
+    fn write(&self, batch: &Batch) -> Result<(), PublishError> {
+        let writer = self.lock();
+        self.ready(&writer)?;
+        let mut at = 0;
+        let result = self.write_ready(batch, &mut at);
+        if matches!(result, Err(PublishError::Backend(_))) {
+            self.fail(at);
+        }
+        result
+    }
+
+    fn write_ready(&self, batch: &Batch, at: &mut u64) -> Result<(), PublishError> {
+        let mut moved = None;
+        let built = self.with_live(|generation, live| {
+            *at = generation;
+            self.run(generation, || {
+                if let Some(what) = &live.damage {
+                    return Err(Fault::Row(format!("{what}; it can be read, but not written")));
+                }
+                let transaction = live.database.begin_write()?;
+                match publish::publish(&transaction, &live.pending, batch, &self.settings) {
+                    Ok(written) => Ok(Some((transaction, written))),
+                    Err(Refused::Fault(fault)) => Err(fault),
+                    Err(Refused::Moved(error)) => {
+                        moved = Some(error);
+                        transaction.abort()?;
+                        Ok(None)
+                    }
+                }
+            })
+        })?;
+        if let Some(error) = moved {
+            return Err(error);
+        }
+        let Some((transaction, Written { added, indexed })) = built else { return Ok(()) };
+        // A view is a transaction and the pending index of the same moment, so none is begun
+        // between the commit and the change of the index.
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        self.run(*at, || Ok(transaction.commit()?))?;
+        if let Some(live) = &mut state.live {
+            if indexed {
+                live.pending = Arc::new(Pending::from(added.end));
+            } else {
+                Arc::make_mut(&mut live.pending).extend(added);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Backend for RedbBackend {
+    fn name(&self) -> &'static str {
+        "redb"
+    }
+
+    fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
+        let is_ready = self.is_ready(&self.state.read().unwrap_or_else(PoisonError::into_inner));
+        if !is_ready {
+            self.ready(&self.lock())?;
+        }
+        self.with_live(|generation, live| {
+            self.run(generation, || {
+                let transaction = live.database.begin_read()?;
+                let moment = Moment { transaction, pending: Arc::clone(&live.pending) };
+                Ok(Box::new(RedbView { backend: self, generation, moment }) as Box<dyn View>)
+            })
+        })
+    }
+
+    fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
+        if batch.is_empty() { Ok(()) } else { self.write(batch) }
+    }
+
+    fn damage(&self) -> Option<String> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let what = state.live.as_ref()?.damage.as_ref()?;
+        Some(format!("{}: {what}", self.name))
+    }
+}
+
+impl Drop for RedbBackend {
+    fn drop(&mut self) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        self.close(&mut state);
+    }
+}
+
+impl fmt::Debug for RedbBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedbBackend").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+fn builder(settings: &Settings) -> Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(settings.cache_bytes);
+    builder.set_check_integrity_on_open(settings.check_pages);
+    builder
+}
+
+/// Opens storage that holds something: redb would fill empty storage.
+fn existing<S: StorageBackend>(
+    open: impl Fn() -> Result<S, Fault> + Send + Sync + 'static,
+) -> Opener {
+    Box::new(move |builder| {
+        let storage = open()?;
+        if storage.len()? == 0 {
+            return Err(Fault::Row("the file is empty".into()));
+        }
+        let (storage, handle) = Detachable::new(storage);
+        Ok((builder.create_with_backend(storage)?, handle))
+    })
+}
+
+/// Opens the file and reads what the index does not know yet.
+fn load(open: &Opener, settings: &Settings) -> Result<Live, Fault> {
+    let (database, storage, damage) = match open(&builder(settings)) {
+        Ok((database, storage)) => (database, storage, None),
+        Err(Fault::Engine(redb::Error::Corrupted(_))) if settings.check_pages => {
+            let unchecked = Settings { check_pages: false, ..*settings };
+            let (database, storage) = open(&builder(&unchecked))?;
+            (database, storage, Some("a page of the file is not what was written".into()))
+        }
+        Err(fault) => return Err(fault),
+    };
+    let read = read_pending(&database);
+    match read {
+        Ok((epoch, pending)) => Ok(Live { database, storage, epoch, pending, damage }),
+        Err(fault) => {
+            if damage.is_some() {
+                storage.detach();
+                std::mem::forget(database);
+            }
+            Err(fault)
+        }
+    }
+}
+
+fn read_pending(database: &Database) -> Result<(Epoch, Arc<Pending>), Fault> {
+    let transaction = database.begin_read()?;
+    let meta = read(&transaction, META)?;
+    let schema = read_number(&meta, SCHEMA)?;
+    if schema != rows::SCHEMA_VERSION {
+        return Err(Fault::Row(format!("the file has the layout {schema}, which is unknown")));
+    }
+    let epoch = meta.get(EPOCH)?.and_then(|value| value.as_slice().try_into().ok());
+    let epoch = epoch.ok_or_else(|| meta.damaged(EPOCH))?;
+    let mark = read_number(&meta, MARK)?;
+    if mark > read(&transaction, LOG)?.len()? {
+        return Err(meta.damaged(MARK));
+    }
+    Ok((epoch, Arc::new(Pending::load(&transaction, mark)?)))
+}
+
+fn definition(table: &'static str) -> TableDefinition<'static, Bytes, Bytes> {
+    TableDefinition::new(table)
+}
+
+pub(super) fn read(
+    transaction: &ReadTransaction,
+    table: &'static str,
+) -> Result<Rows<ReadOnlyTable<Bytes, Bytes>>, Fault> {
+    Ok(Rows::new(table, transaction.open_table(definition(table))?))
+}
+
+pub(super) fn write<'t>(
+    transaction: &'t WriteTransaction,
+    table: &'static str,
+) -> Result<Rows<Table<'t, Bytes, Bytes>>, Fault> {
+    Ok(Rows::new(table, transaction.open_table(definition(table))?))
+}
+
+/// Runs calls of redb: a panic is damage that redb did not expect.
+fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Fault>) -> Result<T, BackendError> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(fault)) => Err(translate(name, fault)),
+        Err(_) => Err(BackendError::Corrupt(format!("{name}: damage stopped the engine"))),
+    }
+}
+
+fn translate(name: &str, fault: Fault) -> BackendError {
+    use redb::Error;
+    let corrupt = |what: &dyn fmt::Display| BackendError::Corrupt(format!("{name}: {what}"));
+    match fault {
+        Fault::Row(what) => corrupt(&what),
+        Fault::Engine(Error::DatabaseAlreadyOpen | Error::LockProtocolMismatch) => {
+            BackendError::Locked
+        }
+        Fault::Engine(Error::Io(error)) => match error.kind() {
+            io::ErrorKind::InvalidData => corrupt(&"the file was not written by redb"),
+            io::ErrorKind::UnexpectedEof => corrupt(&"the file ends too early"),
+            _ => BackendError::Io(error),
+        },
+        Fault::Engine(error @ (Error::PreviousIo | Error::DatabaseClosed)) => {
+            BackendError::Io(io::Error::other(error))
+        }
+        Fault::Engine(error) => corrupt(&error),
+    }
+}
