@@ -1,0 +1,146 @@
+//! How nodes and commits are put together for the writer.
+
+use crate::backend::{Batch, Change, ChangeSet, Entry, Expected, Operation, Record};
+use crate::codec::Encoded;
+use crate::error::Error;
+use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
+use crate::index;
+use crate::object::{Commit, MemoryNode};
+use crate::state::{self, EntryEdits};
+use crate::store::engine::Engine;
+
+/// A node that is about to be stored: checked, and encoded before its writer waits for a turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) node: MemoryNode,
+    version: NodeVersionId,
+    object: Encoded,
+}
+
+impl From<MemoryNode> for Prepared {
+    fn from(node: MemoryNode) -> Self {
+        let (version, object) = Encoded::node(node.clone());
+        Self { node, version, object }
+    }
+}
+
+/// Who makes a commit, when, and why.
+#[derive(Clone, Debug)]
+pub(crate) struct Signed<'a> {
+    pub(crate) message: &'a str,
+    pub(crate) author: &'a str,
+    pub(crate) time: i64,
+    pub(crate) operation: Operation,
+}
+
+impl Engine {
+    /// Checks a node that is about to be stored, and salts it where the store is salted.
+    pub(crate) fn prepare(&self, mut node: MemoryNode) -> Result<MemoryNode, Error> {
+        NodeId::new(node.id.as_str())?;
+        node.content.check_writable()?;
+        node.salt = if self.config.salted { Some(self.environment.random()?) } else { None };
+        Ok(node)
+    }
+
+    /// The edit that puts a prepared node in place of a version, with the object to store; none
+    /// when the version in place says the same already.
+    pub(crate) fn replacement(
+        &self,
+        prepared: Prepared,
+        current: Option<NodeVersionId>,
+    ) -> Result<Option<(NodeVersionId, Encoded)>, Error> {
+        let Prepared { node, version, object } = prepared;
+        if let Some(current) = current
+            && self.node_at(&node.id, current)?.same(&node)
+        {
+            return Ok(None);
+        }
+        Ok(Some((version, object)))
+    }
+
+    /// Adds a commit with these edits on its first parent's state, its record and the move of
+    /// its branch. The objects of new nodes are in the batch already.
+    pub(crate) fn add_commit(
+        &self,
+        batch: &mut Batch,
+        branch: &BranchName,
+        tip: Option<CommitId>,
+        parents: &[CommitId],
+        edits: &EntryEdits,
+        signed: &Signed<'_>,
+    ) -> Result<CommitId, Error> {
+        // A parent in the batch itself is the empty root that a first write forks from.
+        let new_root = parents.iter().copied().find(|parent| {
+            let is_parent = |entry: &Entry| matches!(entry, Entry::Object(object) if object.id() == (*parent).into());
+            batch.entries.iter().any(is_parent)
+        });
+        let before = match parents.first() {
+            Some(parent) if new_root.is_none() => Some(self.objects.commit(*parent)?.state),
+            _ => None,
+        };
+        let mut changes = ChangeSet::new();
+        for (id, new) in edits {
+            let old = before.map_or(Ok(None), |state| state::get(&self.objects, state, id))?;
+            if old != *new {
+                changes.insert(id.clone(), Change { old, new: *new });
+            }
+        }
+        let edited = state::edit(&self.objects, before, edits)?;
+        edited.objects.into_iter().for_each(|object| batch.object(object));
+        let (id, commit) = Encoded::commit(Commit {
+            parents: parents.to_vec(),
+            state: edited.root,
+            message: signed.message.to_owned(),
+            author: signed.author.to_owned(),
+            time: signed.time,
+        });
+        // Two writers may make one commit; the second only moves its branch to it.
+        let derived = match self.objects.find_commit(id)? {
+            Some(_) => None,
+            None => Some(index::derive(&self.objects, parents, new_root, changes)?),
+        };
+        batch.object(commit);
+        batch.record(Record {
+            derived,
+            ..self.moved(branch, tip, Some(id), signed.operation.clone(), signed.author)
+        });
+        batch.reference(branch.clone(), Expected::of(tip), Some(id));
+        Ok(id)
+    }
+
+    /// The record of a branch's move to a commit that is there already.
+    pub(crate) fn moved(
+        &self,
+        branch: &BranchName,
+        old: Option<CommitId>,
+        new: Option<CommitId>,
+        operation: Operation,
+        author: &str,
+    ) -> Record {
+        Record {
+            branch: Some(branch.clone()),
+            old,
+            new,
+            operation,
+            author: author.to_owned(),
+            time: self.environment.clock.now(),
+            derived: None,
+        }
+    }
+
+    /// Publishes a batch with the group of its turn, unless it is empty: it is durable once the
+    /// turn has been answered.
+    pub(crate) fn publish(&self, batch: &Batch) -> Result<(), Error> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.check_place()?;
+        Ok(self.objects.backend().publish(batch)?)
+    }
+
+    /// Publishes a batch now, and what was built before it in the group: durable on return.
+    pub(crate) fn publish_now(&self, batch: &Batch) -> Result<(), Error> {
+        self.publish(batch)?;
+        self.writer.publish_group()
+    }
+}
