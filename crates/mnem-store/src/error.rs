@@ -110,6 +110,7 @@ hints! {
     Verify => "`mnem verify` lists what is damaged",
     Retry => "read the branch again and retry: `mnem log -n 1`",
     Upgrade => "a newer release of mnem reads this store; `mnem --version` names this one",
+    Migrate => "`mnem migrate` brings the store to the format of this release; ids stay, and nothing is lost",
     OtherTranscript => "`mnem import-chat FILE --transcript NAME` under another name keeps both",
     WaitOrStop => "wait for the other process to finish, or stop it",
     CheckPermissions => "check that the directory can be written and that the disk has room",

@@ -1,11 +1,12 @@
 //! Verified objects: whatever is read is hashed before it is believed, decoded once and kept.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::{Backend, BackendError, Outcome, View};
+use super::{Backend, BackendError, Outcome, Position, View};
 use crate::codec::encoded::hash;
 use crate::codec::{Encoded, strict};
 use crate::error::Error;
@@ -21,6 +22,9 @@ pub const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 pub struct Objects {
     backend: Arc<dyn Backend>,
     cache: Arc<Cache<ObjectId, Cached, ByBytes>>,
+    /// Where commits stand that have no record to say so. Who asked for one walked to its roots,
+    /// so a store without records is walked once, not once for each commit.
+    walked: Arc<Mutex<BTreeMap<CommitId, Position>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,12 +49,23 @@ impl Objects {
     /// The objects of a backend, keeping at most this many bytes of them decoded.
     pub fn new(backend: Arc<dyn Backend>, cache_bytes: u64) -> Self {
         let about = usize::try_from(cache_bytes / 500).unwrap_or(usize::MAX);
-        Self { backend, cache: Arc::new(Cache::with_weighter(about, cache_bytes, ByBytes)) }
+        let cache = Arc::new(Cache::with_weighter(about, cache_bytes, ByBytes));
+        Self { backend, cache, walked: Arc::default() }
     }
 
     /// The backend itself.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
+    }
+
+    /// Where a commit stands, if that was found by walking.
+    pub(crate) fn walked(&self, commit: CommitId) -> Option<Position> {
+        self.walked.lock().unwrap_or_else(PoisonError::into_inner).get(&commit).copied()
+    }
+
+    /// Keeps what a walk found. It follows from the commit, so it holds for good.
+    pub(crate) fn note_walked(&self, commit: CommitId, position: Position) {
+        self.walked.lock().unwrap_or_else(PoisonError::into_inner).insert(commit, position);
     }
 
     /// Drops every decoded object: some may be of a batch that was built and did not land.

@@ -10,6 +10,7 @@ pub mod conformance;
 #[cfg(feature = "test-support")]
 pub mod counting;
 pub mod memory;
+pub mod original;
 pub(crate) mod overlay;
 pub mod record;
 pub mod redb;
@@ -22,7 +23,8 @@ use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
 
 pub use memory::MemoryBackend;
-pub use record::{Change, ChangeSet, Derived, Operation, Record, Skip};
+pub use original::OriginalBackend;
+pub use record::{Change, ChangeSet, Derived, Operation, Position, Record, Skip};
 pub use redb::RedbBackend;
 
 use crate::codec::Encoded;

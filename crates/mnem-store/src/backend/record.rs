@@ -51,6 +51,9 @@ impl Operation {
     /// A deleted branch.
     pub const DELETE: Self = Self::named("delete");
 
+    /// A commit that came with the store's old format, and moved no branch here.
+    pub const MIGRATE: Self = Self::named("migrate");
+
     const fn named(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
@@ -72,6 +75,17 @@ pub struct Derived {
     pub skip: Option<Skip>,
     /// What changed against the first parent.
     pub changes: ChangeSet,
+}
+
+/// Where a commit stands in the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// 0 for a root, else one more than the largest of its parents.
+    pub generation: u64,
+    /// How many first parents it has behind it.
+    pub height: u64,
+    /// A first-parent ancestor to jump to; none for a root.
+    pub skip: Option<Skip>,
 }
 
 /// A jump to a first-parent ancestor, chosen by the skew-binary rule.

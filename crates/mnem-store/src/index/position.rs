@@ -2,21 +2,11 @@
 
 use std::collections::BTreeMap;
 
+pub use crate::backend::Position;
 use crate::backend::cache::Objects;
 use crate::backend::{ChangeSet, Derived, Skip};
 use crate::error::Error;
 use crate::id::CommitId;
-
-/// Where a commit stands in the graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// 0 for a root, else one more than the largest of its parents.
-    pub generation: u64,
-    /// How many first parents it has behind it.
-    pub height: u64,
-    /// A first-parent ancestor to jump to; none for a root.
-    pub skip: Option<Skip>,
-}
 
 /// Where a commit stands: from its record, else by walking until records answer.
 pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> {
@@ -26,6 +16,10 @@ pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> 
     while let Some(&id) = open.last() {
         if known.contains_key(&id) {
             open.pop();
+            continue;
+        }
+        if let Some(position) = objects.walked(id) {
+            known.insert(id, position);
             continue;
         }
         let recorded = view.record(&id)?.and_then(|(_, record)| record.derived);
@@ -40,6 +34,7 @@ pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> 
             let position = below(parents.iter().filter_map(of), |id| {
                 known.get(&id).copied().map_or_else(|| position(objects, id), Ok)
             })?;
+            objects.note_walked(id, position);
             known.insert(id, position);
         } else {
             open.extend(waiting);

@@ -8,6 +8,7 @@ pub mod diff;
 pub mod inbox;
 pub mod log;
 pub mod merge;
+pub mod migrate;
 pub mod reflog;
 pub mod remove;
 pub mod restore;
@@ -28,6 +29,7 @@ pub use merge::{
     Conflict, ConflictKind, MergeOptions, MergeOutcome, Resolution, Resolver, Strategy,
     StructuralOnly, Verdict,
 };
+pub use migrate::{Migrated, Phase};
 pub use revert::RevertOutcome;
 pub use statistics::Statistics;
 pub use undo::{UndoOutcome, Undone};

@@ -12,14 +12,18 @@ pub(crate) mod lease;
 pub mod local;
 pub mod objects;
 pub mod open;
+pub(crate) mod original;
 pub(crate) mod registry;
 pub mod revision;
 pub mod snapshot;
 pub mod staging;
+pub(crate) mod switch;
 pub(crate) mod writer;
 
 pub use engine::{DataFile, STORE_DIRECTORY};
 pub use environment::{Clock, Entropy, Environment};
+#[cfg(feature = "test-support")]
+pub use files::stop;
 pub use format::FormatVersion;
 pub use handle::Store;
 pub use head::Head;

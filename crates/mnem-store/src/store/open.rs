@@ -13,6 +13,7 @@ use super::files::{self, Identity};
 use super::format::FormatVersion;
 use super::head::Head;
 use super::lease::{self, HOLDER_FILE, Leased, WANT_FILE};
+use super::original::{self, Access, DataFile};
 use super::registry::Registry;
 use super::writer::Writer;
 use crate::backend::Backend;
@@ -23,11 +24,11 @@ use crate::graph::KnownBases;
 use crate::id::BranchName;
 
 /// What holds the data of a new store, and the version of its own file format.
-const ENGINE: &str = "redb";
-const ENGINE_FORMAT: u32 = 3;
+pub(crate) const ENGINE: &str = "redb";
+pub(crate) const ENGINE_FORMAT: u32 = 3;
 /// The data file of a new store.
 const DATA_FILE: &str = "store.redb";
-const CONFIG_FILE: &str = "config";
+pub(crate) const CONFIG_FILE: &str = "config";
 const HEAD_FILE: &str = "HEAD";
 
 /// How a new store is to be.
@@ -117,7 +118,7 @@ impl Store {
         Self::over(backend, None, Place::Memory { head }, new_config(options, None), environment)
     }
 
-    fn over(
+    pub(crate) fn over(
         backend: Arc<dyn Backend>,
         lease: Option<Arc<Leased>>,
         place: Place,
@@ -126,20 +127,43 @@ impl Store {
     ) -> Self {
         let (objects, writer) = Writer::new(backend, lease, environment.cache_bytes);
         let known_bases = KnownBases::default();
-        let engine = Engine { place, config, objects, environment, writer, known_bases };
+        let was_killed = false;
+        let engine =
+            Engine { place, config, objects, environment, writer, known_bases, was_killed };
         Self::of(Arc::new(engine), None)
+    }
+
+    /// Opens a store of the original, to be read. Nothing is made or changed.
+    fn open_original(
+        root: PathBuf,
+        config: Config,
+        environment: Environment,
+    ) -> Result<Self, Error> {
+        let Some(data) = DataFile::find(&root)? else {
+            return Self::open_at(root, environment);
+        };
+        let identity = data.identity.clone();
+        if let Some(engine) = Registry::lock().find(&identity) {
+            return Ok(Self::of(engine, None));
+        }
+        let Some(backend) = data.open(Access::Shared, config.format, &environment)? else {
+            return Self::open_at(root, environment);
+        };
+        let mut registry = Registry::lock();
+        if let Some(engine) = registry.find(&identity) {
+            return Ok(Self::of(engine, None));
+        }
+        let place = Place::Disk { root, mark: original::DATA_FILE, identity: identity.clone() };
+        let engine = Arc::new(Engine::original(backend, place, config, environment));
+        registry.enter(identity, &engine);
+        Ok(Self::of(engine, None))
     }
 
     fn open_at(root: PathBuf, environment: Environment) -> Result<Self, Error> {
         let directory = root.join(STORE_DIRECTORY);
         let config = read_config(&directory)?;
-        if config.format != FormatVersion::CURRENT {
-            let message = format!(
-                "the store at {} has format version {}, which this release cannot open",
-                root.display(),
-                config.format.number()
-            );
-            return Err(Error::new(ErrorKind::FormatVersion, message));
+        if config.format == FormatVersion::V1 {
+            return Self::open_original(root, config, environment);
         }
         let engine = config
             .engine
@@ -176,7 +200,7 @@ impl Store {
             },
         };
         let leased = Leased::new(&directory, lock, options)?;
-        let place = Place::Disk { root, identity: identity.clone() };
+        let place = Place::Disk { root, mark: LOCK_FILE, identity: identity.clone() };
         let backend = Arc::clone(&leased) as Arc<dyn Backend>;
         let store = Self::over(backend, Some(leased), place, config, environment);
         registry.enter(identity, &store.engine()?);
@@ -189,7 +213,7 @@ impl Store {
 
 /// Refuses when the store at a path is no longer the one that was opened there.
 fn check_unchanged(root: &Path, identity: &Identity, config: &Config) -> Result<(), Error> {
-    engine::check_place(root, identity)?;
+    engine::check_place(root, LOCK_FILE, identity)?;
     let now = read_config(&root.join(STORE_DIRECTORY))?;
     if now.format == config.format && now.engine == config.engine {
         return Ok(());
@@ -258,7 +282,7 @@ fn nearest(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(|directory| directory.join(STORE_DIRECTORY).is_dir()).map(Path::to_owned)
 }
 
-fn read_config(directory: &Path) -> Result<Config, Error> {
+pub(crate) fn read_config(directory: &Path) -> Result<Config, Error> {
     let path = directory.join(CONFIG_FILE);
     let foreign = || {
         let message = format!(

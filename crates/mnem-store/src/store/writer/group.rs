@@ -9,13 +9,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use crate::backend::cache::Objects;
 use crate::backend::overlay::{self, Overlay, Shown};
-use crate::backend::{Backend, BackendError, Batch, PublishError, View};
+use crate::backend::{Backend, BackendError, Batch, OriginalBackend, PublishError, View};
 use crate::error::Error;
 use crate::store::lease::Leased;
 
@@ -32,6 +33,8 @@ pub(crate) struct Writer {
     /// What keeps other processes off; a store in memory has none.
     lease: Option<Arc<Leased>>,
     line: Mutex<Line>,
+    /// The store that is only read, of format version 1.
+    refused: Option<PathBuf>,
 }
 
 #[derive(Default)]
@@ -55,7 +58,22 @@ impl Writer {
         let group = Arc::new(Group { backend, turn: Mutex::default() });
         let shared = Arc::clone(&group) as Arc<dyn Backend>;
         let objects = Objects::new(shared, cache_bytes);
-        (objects.clone(), Self { objects, group, lease, line: Mutex::default() })
+        (objects.clone(), Self { objects, group, lease, line: Mutex::default(), refused: None })
+    }
+
+    /// The same writer for the store at `root`, which is of format version 1: it writes nothing.
+    pub(crate) fn refusing(self, root: &Path) -> Self {
+        Self { refused: Some(root.to_owned()), ..self }
+    }
+
+    /// Refuses where nothing can be written.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match &self.refused {
+            Some(root) => {
+                Err(OriginalBackend::read_only(format!("the store at {}", root.display())))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Runs a verb in a turn of its own. What it published is durable when this returns, and so
@@ -64,6 +82,7 @@ impl Writer {
     /// A verb that tries to write from inside itself, as the closure of `update` may, is
     /// refused: it would wait for itself.
     pub(crate) fn run<T>(&self, verb: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        self.check()?;
         if self.group.is_mine() {
             return Err(Error::conflict("the store cannot be written from inside its own update"));
         }
