@@ -41,6 +41,7 @@ from .types import (
     Flip,
     MemoryNode,
     MergeResult,
+    Migration,
     Move,
     NodeChange,
     Provenance,
@@ -67,6 +68,7 @@ __all__ = [
     "LocalRows",
     "MemoryNode",
     "MergeResult",
+    "Migration",
     "MnemError",
     "Move",
     "NoStoreError",
@@ -82,6 +84,7 @@ __all__ = [
     "__version__",
     "agents",
     "init",
+    "migrate",
     "new_id",
     "open",
     "version",
@@ -117,7 +120,8 @@ def open(path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0) -> S
     ``":memory:"`` makes a new store in memory, gone when it is closed. ``busy_timeout`` is how
     many seconds to wait while another process holds the store, after which it is BusyError.
     NoStoreError when there is none; CorruptStoreError and FormatVersionError when it cannot be
-    read.
+    read. A store of mnem-agents 0.0.7 is read as it lies; a write to it is FormatVersionError, and
+    :func:`migrate` makes it one that is written.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -127,6 +131,25 @@ def open(path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0) -> S
     'ref: main'
     """
     return Store.open(path, busy_timeout=busy_timeout)
+
+
+def migrate(
+    path: str | os.PathLike[str] = ".", *, dry_run: bool = False, busy_timeout: float = 10.0
+) -> Migration:
+    """Bring the store of mnem-agents 0.0.7 at a directory, or the nearest above it, to this format.
+
+    Commit ids, branches, HEAD and what is staged stay as they are. With ``dry_run`` nothing is
+    changed, and the answer says what would be. A store of this format is left alone. Nobody may
+    have the store open: BusyError after ``busy_timeout`` seconds, and at once when this process
+    has. CorruptStoreError when an object in it is damaged; then nothing has changed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     mnem.init(directory).close()
+    ...     mnem.migrate(directory).changed
+    False
+    """
+    return _mnem.migrate(path, dry_run, busy_timeout)
 
 
 def new_id() -> str:

@@ -12,6 +12,7 @@ from .types import (
     Flip,
     MemoryNode,
     MergeResult,
+    Migration,
     Move,
     NodeChange,
     UndoResult,
@@ -24,6 +25,7 @@ __all__ = [
     "error_codes",
     "in_memory",
     "init",
+    "migrate",
     "new_id",
     "open",
     "panic_on_purpose",
@@ -38,6 +40,7 @@ def new_id() -> str: ...
 def run_command(words: list[str]) -> int: ...
 def init(path: str | os.PathLike[str], default_branch: str | None, reproducible: bool) -> Store: ...
 def open(path: str | os.PathLike[str], busy_timeout: float) -> Store: ...
+def migrate(path: str | os.PathLike[str], dry_run: bool, busy_timeout: float) -> Migration: ...
 def in_memory(default_branch: str | None, reproducible: bool) -> Store: ...
 
 @final

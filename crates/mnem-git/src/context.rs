@@ -7,6 +7,7 @@ use mnem_store::store::revision::parse_time;
 use mnem_store::{BranchName, Clock, Environment, Error, Hint, Store};
 
 use crate::error::Failure;
+use crate::output::Output;
 use crate::system::{self, SystemEntropy};
 
 /// The options of all commands.
@@ -97,7 +98,18 @@ impl Context {
     }
 
     fn open_on_head(&self) -> Result<Store, Failure> {
-        Ok(Store::open(&self.directory(), self.environment())?)
+        let store = Store::open(&self.directory(), self.environment())?;
+        self.advise(&store)?;
+        Ok(store)
+    }
+
+    /// Says what helps the store as a whole.
+    pub fn advise(&self, store: &Store) -> Result<(), Failure> {
+        if store.was_killed()? {
+            let what = "the program that wrote this store was killed; what it had written is here";
+            Output::new(self.json).advise(what, Hint::Migrate.text());
+        }
+        Ok(())
     }
 
     /// Who writes, why and when.

@@ -12,7 +12,7 @@ use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{DiffTarget, MergeOptions, Meta, NodeTest};
 use mnem_store::portable::chat::{self, ChatOptions, Rule};
 use mnem_store::store::local::LocalEdit;
-use mnem_store::{BranchName, Error, InitOptions, NodeId, Snapshot, Store};
+use mnem_store::{BranchName, Environment, Error, InitOptions, NodeId, Snapshot, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -156,20 +156,40 @@ pub fn init(
     })
 }
 
+/// What an engine is given that waits this many seconds for another process.
+fn waiting(busy_timeout: f64) -> Result<Environment, Error> {
+    if busy_timeout.is_nan() || busy_timeout < 0.0 {
+        return Err(Error::invalid(format!(
+            "busy_timeout must be a number of seconds from 0, not {busy_timeout}"
+        )));
+    }
+    let mut environment = system::environment();
+    environment.busy_timeout = Duration::try_from_secs_f64(busy_timeout)
+        .map_or(LONGEST_TIMEOUT, |timeout| timeout.min(LONGEST_TIMEOUT));
+    Ok(environment)
+}
+
 /// Opens the store at a directory or above it; waits this many seconds for another process.
 #[pyfunction]
 pub fn open(py: Python<'_>, path: PathBuf, busy_timeout: f64) -> PyResult<PyStore> {
     guarded(|| {
-        if busy_timeout.is_nan() || busy_timeout < 0.0 {
-            return Err(Error::invalid(format!(
-                "busy_timeout must be a number of seconds from 0, not {busy_timeout}"
-            ))
-            .into());
-        }
-        let mut environment = system::environment();
-        environment.busy_timeout = Duration::try_from_secs_f64(busy_timeout)
-            .map_or(LONGEST_TIMEOUT, |timeout| timeout.min(LONGEST_TIMEOUT));
+        let environment = waiting(busy_timeout)?;
         Ok(PyStore(py.detach(|| Store::open(&path, environment))?))
+    })
+}
+
+/// Brings the store at a directory or above it to the current format; waits as `open` does.
+#[pyfunction]
+pub fn migrate(
+    py: Python<'_>,
+    path: PathBuf,
+    dry_run: bool,
+    busy_timeout: f64,
+) -> PyResult<Bound<'_, PyAny>> {
+    guarded(|| {
+        let environment = waiting(busy_timeout)?;
+        let migrated = py.detach(|| Store::migrate(&path, &environment, dry_run, |_, _| {}))?;
+        Ok(types::migrated_to_python(py, &migrated)?)
     })
 }
 

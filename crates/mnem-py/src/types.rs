@@ -6,10 +6,11 @@ use std::sync::Arc;
 use mnem_store::backend::Record;
 use mnem_store::object::Lineage;
 use mnem_store::ops::{
-    Blame, Changes, Conflict, Flip, MergeOutcome, NodeChange, Resolution, RevertOutcome, Strategy,
-    UndoOutcome, Undone, Verified,
+    Blame, Changes, Conflict, Flip, MergeOutcome, Migrated, NodeChange, Resolution, RevertOutcome,
+    Strategy, UndoOutcome, Undone, Verified,
 };
 use mnem_store::portable::chat::ChatReport;
+use mnem_store::store::FormatVersion;
 use mnem_store::store::snapshot::Memory;
 use mnem_store::{
     Commit, CommitId, Content, ContentKind, Error, MemoryNode, NodeId, NodeVersionId, Provenance,
@@ -228,6 +229,23 @@ fn conflicts_to_python<'py>(
 pub fn verified_to_python<'py>(py: Python<'py>, verified: &Verified) -> Made<'py> {
     let Verified { nodes, states, commits, branches, problems } = verified;
     class(py, "Verified")?.call1((nodes, states, commits, branches, PyTuple::new(py, problems)?))
+}
+
+/// A `Migration`.
+pub fn migrated_to_python<'py>(py: Python<'py>, migrated: &Migrated) -> Made<'py> {
+    class(py, "Migration")?.call1((
+        migrated.changed,
+        migrated.from.number(),
+        FormatVersion::CURRENT.number(),
+        migrated.commits,
+        migrated.states,
+        migrated.nodes,
+        migrated.trees,
+        migrated.branches,
+        migrated.staged,
+        migrated.old_bytes,
+        migrated.new_bytes,
+    ))
 }
 
 /// A `ChatReport`.

@@ -19,6 +19,7 @@ pub mod init;
 pub mod log;
 pub mod merge;
 pub mod merge_page;
+pub mod migrate;
 pub mod reflog;
 pub mod reject;
 pub mod rm;
@@ -97,6 +98,7 @@ pub fn schemas() -> (Vec<Answer>, serde_json::Map<String, serde_json::Value>) {
         answer::<reflog::Reflog>(&mut generator),
         answer::<verify::Verify>(&mut generator),
         answer::<stats::Stats>(&mut generator),
+        answer::<migrate::Migrate>(&mut generator),
         answer::<cat_object::CatObject>(&mut generator),
         answer::<import_chat::ImportChat>(&mut generator),
         answer::<demo::Demo>(&mut generator),

@@ -70,6 +70,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("demo", &["mnem demo --json"]),
     ("verify", &["mnem verify"]),
     ("stats", &["mnem stats"]),
+    (
+        "migrate",
+        &["mnem -C old migrate --dry-run", "mnem -C old migrate", "mnem -C old log --oneline"],
+    ),
     ("cat-object", &["mnem log -n 1", "mnem cat-object HEAD"]),
     ("import-chat", &["mnem import-chat chat.json", "mnem import-chat chat.json"]),
     ("completions", &["mnem completions bash > mnem.bash"]),
@@ -93,6 +97,7 @@ fn example(lines: &[&str]) -> String {
         }
     }
     t.write("chat.json", CHAT);
+    drop(t.original("old"));
     let mut text = String::new();
     for line in lines {
         // An example of an id is one that the reader has just seen.
@@ -124,6 +129,8 @@ fn example(lines: &[&str]) -> String {
 fn disk(line: &str) -> String {
     if line.starts_with("data file") {
         "data file       ... bytes, ... on the disk".into()
+    } else if line.starts_with("The data file took") {
+        "The data file took ... bytes and takes ...".into()
     } else {
         line.into()
     }
