@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import _mnem, agents
+from . import _mnem, agents, keys
 from ._mnem import Snapshot
 from ._scopes import LocalRows
 from .errors import (
@@ -82,6 +82,7 @@ __all__ = [
     "__version__",
     "agents",
     "init",
+    "keys",
     "new_id",
     "open",
     "version",

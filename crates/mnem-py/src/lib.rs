@@ -5,6 +5,7 @@
 
 mod convert;
 mod errors;
+mod keys;
 mod store;
 mod types;
 
@@ -20,6 +21,8 @@ mod _mnem {
 
     #[pymodule_export]
     use crate::errors::{error_codes, panic_on_purpose};
+    #[pymodule_export]
+    use crate::keys::{key_join, key_prefix, key_split, key_unencoded};
     #[pymodule_export]
     use crate::store::{PySnapshot, PyStore, in_memory, init, open};
 

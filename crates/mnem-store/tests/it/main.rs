@@ -17,6 +17,7 @@ mod golden_vectors;
 mod hex;
 mod histories;
 mod json;
+mod key;
 mod lease;
 mod log;
 mod merge_chaos;
