@@ -87,6 +87,8 @@ pub trait View {
     ) -> Result<Vec<(Number, Record)>, BackendError>;
 
     /// The records whose change set holds a node, newest first, numbered below `before`.
+    ///
+    /// Damage may make it miss some: used only where it holds together with the objects.
     fn changes(
         &self,
         node: &NodeId,

@@ -27,7 +27,7 @@ use redb::{
 };
 
 use super::index::Pending;
-use super::publish::{self, Refused, Written};
+use super::publish::{self, Refused};
 use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, Rows, SCHEMA};
 use super::storage::{Detachable, Storage};
 use super::view::{Moment, RedbView, read_number};
@@ -88,13 +88,17 @@ struct State {
     /// How often the file was opened or was to be.
     generation: u64,
     live: Option<Live>,
+    /// What the log held after the mark when the file was closed in health. The mark moves only
+    /// to the end of the log, so while it stands, what comes after is all that is new.
+    known: Option<Pending>,
 }
 
 struct Live {
+    // Its transaction ends before the database is closed.
+    moment: Arc<Moment>,
     database: Database,
     storage: Storage,
     epoch: Epoch,
-    pending: Arc<Pending>,
     /// What the check of the pages found.
     damage: Option<String>,
 }
@@ -205,13 +209,13 @@ impl RedbBackend {
     }
 
     fn start(name: String, open: Opener, settings: Settings) -> Result<Self, BackendError> {
-        let live = guarded(&name, || load(&open, &settings))?;
+        let live = guarded(&name, || load(&open, &settings, None))?;
         Ok(Self {
             name,
             open,
             settings,
             epoch: live.epoch,
-            state: RwLock::new(State { generation: 1, live: Some(live) }),
+            state: RwLock::new(State { generation: 1, live: Some(live), known: None }),
             writer: Mutex::new(()),
             failed: AtomicU64::new(0),
             damaged: AtomicU64::new(0),
@@ -293,8 +297,9 @@ impl RedbBackend {
         // The lock on the file goes with the old database, so that must be gone first.
         self.close(&mut state);
         state.generation += 1;
+        let known = state.known.take();
         state.live = Some(guarded(&self.name, || {
-            let live = load(&self.open, &self.settings)?;
+            let live = load(&self.open, &self.settings, known)?;
             if live.epoch == self.epoch {
                 Ok(live)
             } else {
@@ -307,12 +312,15 @@ impl RedbBackend {
     /// Closes the file. Whatever goes wrong here was not promised to anyone: publish has
     /// answered before.
     fn close(&self, state: &mut State) {
+        let is_well = self.is_ready(state);
         let Some(live) = state.live.take() else { return };
-        if live.damage.is_some() || self.damaged.load(Ordering::SeqCst) >= state.generation {
-            live.storage.detach();
-            std::mem::forget(live.database);
+        let Live { moment, database, storage, damage, .. } = live;
+        state.known = Arc::into_inner(moment).filter(|_| is_well).map(|moment| moment.pending);
+        if damage.is_some() || self.damaged.load(Ordering::SeqCst) >= state.generation {
+            storage.detach();
+            std::mem::forget(database);
         } else {
-            let _ = catch_unwind(AssertUnwindSafe(move || drop(live.database)));
+            let _ = catch_unwind(AssertUnwindSafe(move || drop(database)));
         }
     }
 
@@ -347,7 +355,7 @@ impl RedbBackend {
                     return Err(Fault::Row(format!("{what}; it can be read, but not written")));
                 }
                 let transaction = live.database.begin_write()?;
-                match publish::publish(&transaction, &live.pending, batch, &self.settings) {
+                match publish::publish(&transaction, &live.moment.pending, batch, &self.settings) {
                     Ok(written) => Ok(Some((transaction, written))),
                     Err(Refused::Fault(fault)) => Err(fault),
                     Err(Refused::Moved(error)) => {
@@ -361,17 +369,17 @@ impl RedbBackend {
         if let Some(error) = moved {
             return Err(error);
         }
-        let Some((transaction, Written { added, indexed })) = built else { return Ok(()) };
-        // A view is a transaction and the pending index of the same moment, so none is begun
-        // between the commit and the change of the index.
+        let Some((transaction, written)) = built else { return Ok(()) };
+        // Readers go on with the moment before while this syncs.
+        let next = self.with_live(|_, live| {
+            self.run(*at, || {
+                transaction.commit()?;
+                Ok(live.database.begin_read()?)
+            })
+        })?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        self.run(*at, || Ok(transaction.commit()?))?;
         if let Some(live) = &mut state.live {
-            if indexed {
-                live.pending = Arc::new(Pending::from(added.end));
-            } else {
-                Arc::make_mut(&mut live.pending).extend(added);
-            }
+            Moment::advance(&mut live.moment, next, batch, written);
         }
         Ok(())
     }
@@ -388,11 +396,8 @@ impl Backend for RedbBackend {
             self.ready(&self.lock())?;
         }
         self.with_live(|generation, live| {
-            self.run(generation, || {
-                let transaction = live.database.begin_read()?;
-                let moment = Moment { transaction, pending: Arc::clone(&live.pending) };
-                Ok(Box::new(RedbView { backend: self, generation, moment }) as Box<dyn View>)
-            })
+            let moment = Arc::clone(&live.moment);
+            Ok(Box::new(RedbView { backend: self, generation, moment }) as Box<dyn View>)
         })
     }
 
@@ -442,7 +447,7 @@ fn existing<S: StorageBackend>(
 }
 
 /// Opens the file and reads what the index does not know yet.
-fn load(open: &Opener, settings: &Settings) -> Result<Live, Fault> {
+fn load(open: &Opener, settings: &Settings, known: Option<Pending>) -> Result<Live, Fault> {
     let (database, storage, damage) = match open(&builder(settings)) {
         Ok((database, storage)) => (database, storage, None),
         Err(Fault::Engine(redb::Error::Corrupted(_))) if settings.check_pages => {
@@ -452,9 +457,10 @@ fn load(open: &Opener, settings: &Settings) -> Result<Live, Fault> {
         }
         Err(fault) => return Err(fault),
     };
-    let read = read_pending(&database);
-    match read {
-        Ok((epoch, pending)) => Ok(Live { database, storage, epoch, pending, damage }),
+    match read_moment(&database, known, damage.clone()) {
+        Ok((epoch, moment)) => {
+            Ok(Live { moment: Arc::new(moment), database, storage, epoch, damage })
+        }
         Err(fault) => {
             if damage.is_some() {
                 storage.detach();
@@ -465,7 +471,11 @@ fn load(open: &Opener, settings: &Settings) -> Result<Live, Fault> {
     }
 }
 
-fn read_pending(database: &Database) -> Result<(Epoch, Arc<Pending>), Fault> {
+fn read_moment(
+    database: &Database,
+    known: Option<Pending>,
+    damage: Option<String>,
+) -> Result<(Epoch, Moment), Fault> {
     let transaction = database.begin_read()?;
     let meta = read(&transaction, META)?;
     let schema = read_number(&meta, SCHEMA)?;
@@ -475,10 +485,14 @@ fn read_pending(database: &Database) -> Result<(Epoch, Arc<Pending>), Fault> {
     let epoch = meta.get(EPOCH)?.and_then(|value| value.as_slice().try_into().ok());
     let epoch = epoch.ok_or_else(|| meta.damaged(EPOCH))?;
     let mark = read_number(&meta, MARK)?;
-    if mark > read(&transaction, LOG)?.len()? {
+    let end = read(&transaction, LOG)?.len()?;
+    if mark > end {
         return Err(meta.damaged(MARK));
     }
-    Ok((epoch, Arc::new(Pending::load(&transaction, mark)?)))
+    let known = known.filter(|known| known.mark == mark && known.end <= end);
+    let known = known.unwrap_or_else(|| Pending::from(mark));
+    let moment = Moment::new(transaction, known, damage)?;
+    Ok((epoch, moment))
 }
 
 fn definition(table: &'static str) -> TableDefinition<'static, Bytes, Bytes> {

@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use redb::{AccessGuard, ReadableTable, StorageError, Table};
 
@@ -126,6 +127,17 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
             Some(sealed) => self.unseal(key, sealed.value()).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The bytes of an object in a row of `log`; none where the row is missing or says that it
+    /// is something else. Not verified: whoever asked for the object hashes it.
+    pub(super) fn object(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, Fault> {
+        let row = self.table.get(key)?;
+        let sealed = row.as_ref().and_then(|row| row.value().split_last_chunk::<CHECKSUM_BYTES>());
+        Ok(match sealed {
+            Some(([OBJECT, bytes @ ..], _)) => Some(bytes.into()),
+            _ => None,
+        })
     }
 
     /// The rows of a range, lowest key first or last.

@@ -7,26 +7,33 @@ use std::sync::Arc;
 use redb::{ReadTransaction, ReadableTable};
 
 use super::index::Pending;
-use super::publish::{is_counted, local_row_key};
+use super::publish::{Written, is_counted, local_row_key};
 use super::rows::{self, Direction, LOG, LogRow, META, META_ROW, NODES, REFS, Rows, WHERE};
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
-    BackendError, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number, ObjectId,
-    Outcome, Record, RowRange, View, is_empty_range,
+    BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number,
+    ObjectId, Outcome, Record, RowRange, View, is_empty_range,
 };
 
 /// A read transaction with the part of the index that belongs to it.
 pub(super) struct RedbView<'b> {
     pub(super) backend: &'b RedbBackend,
     pub(super) generation: u64,
-    pub(super) moment: Moment,
+    pub(super) moment: Arc<Moment>,
 }
 
-/// What the answers come from.
+/// What the answers come from: the file after one publish, and what belongs to it.
 pub(super) struct Moment {
     pub(super) transaction: ReadTransaction,
-    pub(super) pending: Arc<Pending>,
+    pub(super) pending: Pending,
+    /// Every branch; none where the table could not be read when the file was opened.
+    pub(super) tips: Option<Tips>,
+    /// What is known to be wrong with the file.
+    pub(super) damage: Option<String>,
 }
+
+/// Where each branch points.
+pub(super) type Tips = BTreeMap<BranchName, CommitId>;
 
 impl RedbView<'_> {
     fn ask<T>(
@@ -43,17 +50,20 @@ impl View for RedbView<'_> {
     }
 
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
+        if let Some(tips) = &self.moment.tips {
+            return Ok(tips.get(name).copied());
+        }
         self.ask(|moment| {
             let transaction = &moment.transaction;
             reference(&read(transaction, REFS)?, &read(transaction, META)?, name)
         })
     }
 
-    fn references(&self) -> Result<BTreeMap<BranchName, CommitId>, BackendError> {
-        self.ask(|moment| {
-            let transaction = &moment.transaction;
-            references(&read(transaction, REFS)?, &read(transaction, META)?)
-        })
+    fn references(&self) -> Result<Tips, BackendError> {
+        match &self.moment.tips {
+            Some(tips) => Ok(tips.clone()),
+            None => self.ask(Moment::references),
+        }
     }
 
     fn record(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, BackendError> {
@@ -92,13 +102,67 @@ impl View for RedbView<'_> {
 }
 
 impl Moment {
+    /// The moment after the last publish. What was known of the file at an earlier one is read
+    /// on from there.
+    pub(super) fn new(
+        transaction: ReadTransaction,
+        known: Pending,
+        damage: Option<String>,
+    ) -> Result<Self, Fault> {
+        let pending = known.read_on(&transaction)?;
+        let mut moment = Self { transaction, pending, tips: None, damage };
+        moment.tips = moment.references().ok();
+        Ok(moment)
+    }
+
+    /// Goes on to the moment after a publish; views keep the one they have.
+    pub(super) fn advance(
+        moment: &mut Arc<Self>,
+        transaction: ReadTransaction,
+        batch: &Batch,
+        Written { added, indexed }: Written,
+    ) {
+        if let Some(moment) = Arc::get_mut(moment) {
+            moment.transaction = transaction;
+        } else {
+            let (pending, tips) = (moment.pending.clone(), moment.tips.clone());
+            *moment = Arc::new(Self { transaction, pending, tips, damage: None });
+        }
+        let Some(moment) = Arc::get_mut(moment) else { return }; // it has one owner by now
+        if indexed {
+            moment.pending = Pending::from(added.end);
+        } else {
+            moment.pending.extend(added);
+        }
+        if let Some(tips) = &mut moment.tips {
+            for edit in &batch.refs {
+                match edit.new {
+                    Some(commit) => _ = tips.insert(edit.name.clone(), commit),
+                    None => _ = tips.remove(&edit.name),
+                }
+            }
+        }
+    }
+
+    fn references(&self) -> Result<Tips, Fault> {
+        references(&read(&self.transaction, REFS)?, &read(&self.transaction, META)?)
+    }
+
     fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
         let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
+        let log = read(&self.transaction, LOG)?;
+        if let Some(bytes) = log.object(&rows::encode_number(number.0))? {
+            return Ok(Outcome::Present(bytes));
+        }
         match self.log_row(number)? {
-            LogRow::Object(bytes) => Ok(Outcome::Present(bytes.into())),
             LogRow::Erased(erased) if erased == *id => Ok(Outcome::Erased),
             _ => Err(unexpected(number)),
         }
+    }
+
+    /// Refuses to say that rows are not there where nothing would tell that they were lost.
+    fn refuse_damage(&self) -> Result<(), Fault> {
+        self.damage.as_ref().map_or(Ok(()), |what| Err(Fault::Row(what.clone())))
     }
 
     fn place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
@@ -186,6 +250,7 @@ impl Moment {
         before: Option<Number>,
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, Fault> {
+        self.refuse_damage()?;
         let before = before.map_or(u64::MAX, |before| before.0);
         let nodes = read(&self.transaction, NODES)?;
         let range = (
@@ -227,6 +292,7 @@ impl Moment {
             found.retain(|(key, _)| std::ops::RangeBounds::contains(&range, key));
             return Ok(found);
         }
+        self.refuse_damage()?;
         if table != LocalTable::Meta {
             return rows.range(range, Direction::Up)?.collect();
         }
@@ -293,7 +359,7 @@ pub(super) fn reference<T: ReadableTable<&'static [u8], &'static [u8]>>(
 fn references<T: ReadableTable<&'static [u8], &'static [u8]>>(
     refs: &Rows<T>,
     meta: &Rows<T>,
-) -> Result<BTreeMap<BranchName, CommitId>, Fault> {
+) -> Result<Tips, Fault> {
     let rows = refs.whole(read_number(meta, &rows::count_key("refs"))?)?;
     let decode =
         |(key, value): LocalRow| rows::decode_ref(&key, &value).ok_or_else(|| refs.damaged(&key));
