@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::{Backend, BackendError, Outcome, View};
+use super::{Backend, BackendError, Outcome, Position, View};
 use crate::codec::encoded::hash;
 use crate::codec::{Encoded, strict};
 use crate::error::Error;
@@ -21,6 +21,7 @@ pub const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 pub struct Objects {
     backend: Arc<dyn Backend>,
     cache: Arc<Cache<ObjectId, Cached, ByBytes>>,
+    positions: Arc<Cache<CommitId, Position>>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +46,13 @@ impl Objects {
     /// The objects of a backend, keeping at most this many bytes of them decoded.
     pub fn new(backend: Arc<dyn Backend>, cache_bytes: u64) -> Self {
         let about = usize::try_from(cache_bytes / 500).unwrap_or(usize::MAX);
-        Self { backend, cache: Arc::new(Cache::with_weighter(about, cache_bytes, ByBytes)) }
+        // A position takes about 150 bytes; all of them, a quarter of the objects' share.
+        let positions = usize::try_from(cache_bytes / 600).unwrap_or(usize::MAX);
+        Self {
+            backend,
+            cache: Arc::new(Cache::with_weighter(about, cache_bytes, ByBytes)),
+            positions: Arc::new(Cache::new(positions)),
+        }
     }
 
     /// The backend itself.
@@ -56,6 +63,17 @@ impl Objects {
     /// Drops every decoded object: some may be of a batch that was built and did not land.
     pub(crate) fn forget(&self) {
         self.cache.clear();
+        self.positions.clear();
+    }
+
+    /// Where a commit stands, if that was asked before.
+    pub(crate) fn known_position(&self, commit: CommitId) -> Option<Position> {
+        self.positions.get(&commit)
+    }
+
+    /// Keeps where a commit stands.
+    pub(crate) fn know_position(&self, commit: CommitId, position: Position) {
+        self.positions.insert(commit, position);
     }
 
     /// The store at one moment.

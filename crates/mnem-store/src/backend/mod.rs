@@ -22,7 +22,7 @@ use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
 
 pub use memory::MemoryBackend;
-pub use record::{Change, ChangeSet, Derived, Operation, Record, Skip};
+pub use record::{Change, ChangeSet, Derived, Operation, Position, Record, Skip};
 pub use redb::RedbBackend;
 
 use crate::codec::Encoded;

@@ -74,6 +74,17 @@ pub struct Derived {
     pub changes: ChangeSet,
 }
 
+/// Where a commit stands in the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// 0 for a root, else one more than the largest of its parents.
+    pub generation: u64,
+    /// How many first parents it has behind it.
+    pub height: u64,
+    /// A first-parent ancestor to jump to; none for a root.
+    pub skip: Option<Skip>,
+}
+
 /// A jump to a first-parent ancestor, chosen by the skew-binary rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skip {
@@ -93,6 +104,14 @@ pub struct Change {
     pub old: Option<NodeVersionId>,
     /// After; none when the node was removed.
     pub new: Option<NodeVersionId>,
+}
+
+impl Derived {
+    /// Where the commit stands.
+    pub fn position(&self) -> Position {
+        let Self { generation, height, skip, .. } = *self;
+        Position { generation, height, skip }
+    }
 }
 
 /// A change set whose encoding is longer than this, in bytes, is stored beside its record and

@@ -3,23 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::backend::cache::Objects;
-use crate::backend::{ChangeSet, Derived, Skip};
+use crate::backend::{ChangeSet, Derived, Position, Skip};
 use crate::error::Error;
 use crate::id::CommitId;
 
-/// Where a commit stands in the graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// 0 for a root, else one more than the largest of its parents.
-    pub generation: u64,
-    /// How many first parents it has behind it.
-    pub height: u64,
-    /// A first-parent ancestor to jump to; none for a root.
-    pub skip: Option<Skip>,
-}
-
 /// Where a commit stands: from its record, else by walking until records answer.
 pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> {
+    if let Some(position) = objects.known_position(commit) {
+        return Ok(position);
+    }
     let view = objects.view()?;
     let mut known: BTreeMap<CommitId, Position> = BTreeMap::new();
     let mut open = vec![commit];
@@ -28,9 +20,13 @@ pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> 
             open.pop();
             continue;
         }
-        let recorded = view.record(&id)?.and_then(|(_, record)| record.derived);
-        if let Some(Derived { generation, height, skip, .. }) = recorded {
-            known.insert(id, Position { generation, height, skip });
+        let recorded = match objects.known_position(id) {
+            Some(position) => Some(position),
+            None => view.record(&id)?.and_then(|(_, record)| Some(record.derived?.position())),
+        };
+        if let Some(position) = recorded {
+            objects.know_position(id, position);
+            known.insert(id, position);
             continue;
         }
         let parents = &objects.commit(id)?.parents;
@@ -40,6 +36,7 @@ pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> 
             let position = below(parents.iter().filter_map(of), |id| {
                 known.get(&id).copied().map_or_else(|| position(objects, id), Ok)
             })?;
+            objects.know_position(id, position);
             known.insert(id, position);
         } else {
             open.extend(waiting);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::config::Config;
 use super::environment::Environment;
-use super::files::{self, Identity};
+use super::files::{self, Identity, Stamp};
 use super::head::Head;
 use super::writer::Writer;
 use crate::backend::cache::Objects;
@@ -41,6 +41,8 @@ pub(crate) enum Place {
         root: PathBuf,
         /// What that file is.
         identity: Identity,
+        /// HEAD as it was last read, once its file had settled.
+        head: Mutex<Option<(Stamp, Head)>>,
     },
     /// Nowhere: gone with the engine.
     Memory {
@@ -61,26 +63,41 @@ pub struct DataFile {
 
 impl Engine {
     pub(crate) fn head(&self) -> Result<Head, Error> {
-        self.check_place()?;
         match &self.place {
-            Place::Disk { root, .. } => {
+            Place::Disk { root, identity, head } => {
                 let path = head_path(root);
-                let text = fs::read(&path).map_err(|error| match error.kind() {
-                    std::io::ErrorKind::NotFound => {
-                        Error::corrupt(format!("{} is missing", path.display()))
-                    }
-                    _ => Error::io(format!("cannot read {}", path.display()), error),
-                })?;
-                let head = String::from_utf8(text)
-                    .map_err(|_| Error::corrupt("HEAD is not UTF-8"))
-                    .and_then(|text| Head::parse(&text))?;
-                self.check_head(&head)?;
-                Ok(head)
+                let stamp = Stamp::of(&path).ok();
+                let known = head.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if let Some((known, head)) = known
+                    && Some(&known) == stamp.as_ref()
+                {
+                    return Ok(head);
+                }
+                check_place(root, identity)?;
+                let read = self.read_head(&path)?;
+                let settled = stamp.filter(|stamp| stamp.is_settled(self.environment.clock.now()));
+                *head.lock().unwrap_or_else(PoisonError::into_inner) =
+                    settled.map(|stamp| (stamp, read.clone()));
+                Ok(read)
             }
             Place::Memory { head } => {
                 Ok(head.lock().unwrap_or_else(PoisonError::into_inner).clone())
             }
         }
+    }
+
+    fn read_head(&self, path: &Path) -> Result<Head, Error> {
+        let text = fs::read(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::corrupt(format!("{} is missing", path.display()))
+            }
+            _ => Error::io(format!("cannot read {}", path.display()), error),
+        })?;
+        let head = String::from_utf8(text)
+            .map_err(|_| Error::corrupt("HEAD is not UTF-8"))
+            .and_then(|text| Head::parse(&text))?;
+        self.check_head(&head)?;
+        Ok(head)
     }
 
     /// A branch that does not exist yet must be one that can be made.
@@ -97,7 +114,7 @@ impl Engine {
     /// Refuses when the store is no longer at its path: deleted, or another in its place.
     pub(crate) fn check_place(&self) -> Result<(), Error> {
         match &self.place {
-            Place::Disk { root, identity } => check_place(root, identity),
+            Place::Disk { root, identity, .. } => check_place(root, identity),
             Place::Memory { .. } => Ok(()),
         }
     }

@@ -176,7 +176,7 @@ impl Store {
             },
         };
         let leased = Leased::new(&directory, lock, options)?;
-        let place = Place::Disk { root, identity: identity.clone() };
+        let place = Place::Disk { root, identity: identity.clone(), head: Mutex::default() };
         let backend = Arc::clone(&leased) as Arc<dyn Backend>;
         let store = Self::over(backend, Some(leased), place, config, environment);
         registry.enter(identity, &store.engine()?);
