@@ -332,11 +332,21 @@ impl PyStore {
     // ---- reading ----
 
     fn get<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
-        guarded(|| get(py, &id, || self.0.snapshot()))
+        guarded(|| {
+            // What is at hand is answered with the lock of Python kept: to get it back under
+            // load costs more than the answer.
+            match self.0.get_at_hand(&NodeId::from_stored(&*id)) {
+                Some(node) => Ok(types::node_to_python(py, node.as_ref())?),
+                None => get(py, &id, || self.0.snapshot()),
+            }
+        })
     }
 
     fn exists(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
-        guarded(|| exists(py, &id, || self.0.snapshot()))
+        guarded(|| match self.0.get_at_hand(&NodeId::from_stored(&*id)) {
+            Some(node) => Ok(node.is_some()),
+            None => exists(py, &id, || self.0.snapshot()),
+        })
     }
 
     fn memory<'py>(

@@ -17,6 +17,7 @@ use mnem_store::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyMapping, PyNone, PyString, PyTuple};
 
 use crate::convert::{Text, content_from_python, content_to_python};
@@ -38,19 +39,32 @@ fn optional<'py, T>(
     value.map_or_else(|| Ok(PyNone::get(py).to_owned().into_any()), make)
 }
 
-/// The nodes of one answer: the classes are looked up once.
-struct Nodes<'py> {
-    node: Bound<'py, PyAny>,
-    provenance: Bound<'py, PyAny>,
+/// The classes of nodes, looked up once.
+struct NodeClasses {
+    node: Py<PyAny>,
+    provenance: Py<PyAny>,
     /// Frozen, so one serves every node without provenance.
-    nowhere: Bound<'py, PyAny>,
+    nowhere: Py<PyAny>,
+}
+
+static CLASSES: PyOnceLock<NodeClasses> = PyOnceLock::new();
+
+/// Makes nodes.
+struct Nodes<'py> {
+    node: &'py Bound<'py, PyAny>,
+    provenance: &'py Bound<'py, PyAny>,
+    nowhere: &'py Bound<'py, PyAny>,
 }
 
 impl<'py> Nodes<'py> {
     fn new(py: Python<'py>) -> PyResult<Self> {
-        let provenance = class(py, "Provenance")?;
-        let nowhere = provenance.call0()?;
-        Ok(Self { node: class(py, "MemoryNode")?, provenance, nowhere })
+        let NodeClasses { node, provenance, nowhere } = CLASSES.get_or_try_init(py, || {
+            let provenance = class(py, "Provenance")?;
+            let nowhere = provenance.call0()?.unbind();
+            let node = class(py, "MemoryNode")?.unbind();
+            Ok::<_, PyErr>(NodeClasses { node, provenance: provenance.unbind(), nowhere })
+        })?;
+        Ok(Self { node: node.bind(py), provenance: provenance.bind(py), nowhere: nowhere.bind(py) })
     }
 
     fn make(&self, node: &MemoryNode) -> Made<'py> {

@@ -113,6 +113,30 @@ impl Objects {
         }
     }
 
+    /// A memory node, if it is at hand.
+    pub(crate) fn cached_node(&self, id: NodeVersionId) -> Option<Arc<MemoryNode>> {
+        match self.cache.get(&ObjectId::from(id))? {
+            Cached::Node(node, _) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// A state node, if it is at hand.
+    pub(crate) fn cached_state(&self, id: StateId) -> Option<Arc<StateNode>> {
+        match self.cache.get(&ObjectId::from(id))? {
+            Cached::State(state, _) => Some(state),
+            _ => None,
+        }
+    }
+
+    /// A commit, if it is at hand.
+    pub(crate) fn cached_commit(&self, id: CommitId) -> Option<Arc<Commit>> {
+        match self.cache.get(&ObjectId::from(id))? {
+            Cached::Commit(commit, _) => Some(commit),
+            _ => None,
+        }
+    }
+
     fn required(&self, id: ObjectId) -> Result<Cached, Error> {
         self.find(id)?.ok_or_else(|| Error::corrupt(format!("the object {id} is missing")))
     }

@@ -43,6 +43,10 @@ impl Backend for MemoryBackend {
         Ok(Box::new(MemoryView(Arc::clone(&contents))))
     }
 
+    fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
+        Some(self.contents.try_read().ok()?.refs.get(name).copied())
+    }
+
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
         let mut contents = self.contents.write().unwrap_or_else(PoisonError::into_inner);
         check_refs(batch, |name| Ok::<_, PublishError>(contents.refs.get(name).copied()))?;

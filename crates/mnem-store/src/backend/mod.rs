@@ -38,6 +38,11 @@ pub trait Backend: Send + Sync + Debug {
     /// The store at one moment. Never kept beyond the call that took it.
     fn view(&self) -> Result<Box<dyn View + '_>, BackendError>;
 
+    /// Where a branch points, where that can be told without waiting for a disk or for anybody.
+    fn known_tip(&self, _name: &BranchName) -> Option<Option<CommitId>> {
+        None
+    }
+
     /// Publishes a batch whole or not at all; durable when it returns.
     fn publish(&self, batch: &Batch) -> Result<(), PublishError>;
 
@@ -52,6 +57,10 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
 
     fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
         (**self).view()
+    }
+
+    fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
+        (**self).known_tip(name)
     }
 
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {

@@ -32,6 +32,7 @@ use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, Rows, SCHEMA};
 use super::storage::{Detachable, Storage};
 use super::view::{Moment, RedbView, read_number};
 use crate::backend::{Backend, BackendError, Batch, PublishError, View};
+use crate::id::{BranchName, CommitId};
 
 /// The page cache of a store file, in bytes, unless set.
 pub const CACHE_BYTES: usize = 64 << 20;
@@ -379,7 +380,7 @@ impl RedbBackend {
         })?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(live) = &mut state.live {
-            Moment::advance(&mut live.moment, next, batch, written);
+            self.run(*at, || Moment::advance(&mut live.moment, next, batch, written))?;
         }
         Ok(())
     }
@@ -399,6 +400,11 @@ impl Backend for RedbBackend {
             let moment = Arc::clone(&live.moment);
             Ok(Box::new(RedbView { backend: self, generation, moment }) as Box<dyn View>)
         })
+    }
+
+    fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
+        let state = self.state.try_read().ok().filter(|state| self.is_ready(state))?;
+        state.live.as_ref()?.moment.tips.as_ref().map(|tips| tips.get(name).copied())
     }
 
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
 
-use redb::{ReadTransaction, ReadableTable};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable};
 
 use super::index::Pending;
 use super::publish::{Written, is_counted, local_row_key};
-use super::rows::{self, Direction, LOG, LogRow, META, META_ROW, NODES, REFS, Rows, WHERE};
+use super::rows::{self, Bytes, Direction, LOG, LogRow, META, META_ROW, NODES, REFS, Rows, WHERE};
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
     BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number,
@@ -24,13 +24,18 @@ pub(super) struct RedbView<'b> {
 
 /// What the answers come from: the file after one publish, and what belongs to it.
 pub(super) struct Moment {
-    pub(super) transaction: ReadTransaction,
+    transaction: ReadTransaction,
+    log: Table,
+    places: Table,
     pub(super) pending: Pending,
     /// Every branch; none where the table could not be read when the file was opened.
     pub(super) tips: Option<Tips>,
     /// What is known to be wrong with the file.
     pub(super) damage: Option<String>,
 }
+
+/// Opened once a moment: finding a table costs as much as finding a row.
+type Table = Rows<ReadOnlyTable<Bytes, Bytes>>;
 
 /// Where each branch points.
 pub(super) type Tips = BTreeMap<BranchName, CommitId>;
@@ -109,8 +114,9 @@ impl Moment {
         known: Pending,
         damage: Option<String>,
     ) -> Result<Self, Fault> {
+        let (log, places) = (read(&transaction, LOG)?, read(&transaction, WHERE)?);
         let pending = known.read_on(&transaction)?;
-        let mut moment = Self { transaction, pending, tips: None, damage };
+        let mut moment = Self { transaction, log, places, pending, tips: None, damage };
         moment.tips = moment.references().ok();
         Ok(moment)
     }
@@ -121,14 +127,15 @@ impl Moment {
         transaction: ReadTransaction,
         batch: &Batch,
         Written { added, indexed }: Written,
-    ) {
+    ) -> Result<(), Fault> {
+        let (log, places) = (read(&transaction, LOG)?, read(&transaction, WHERE)?);
         if let Some(moment) = Arc::get_mut(moment) {
-            moment.transaction = transaction;
+            (moment.log, moment.places, moment.transaction) = (log, places, transaction);
         } else {
             let (pending, tips) = (moment.pending.clone(), moment.tips.clone());
-            *moment = Arc::new(Self { transaction, pending, tips, damage: None });
+            *moment = Arc::new(Self { transaction, log, places, pending, tips, damage: None });
         }
-        let Some(moment) = Arc::get_mut(moment) else { return }; // it has one owner by now
+        let Some(moment) = Arc::get_mut(moment) else { return Ok(()) }; // it has one owner by now
         if indexed {
             moment.pending = Pending::from(added.end);
         } else {
@@ -142,6 +149,7 @@ impl Moment {
                 }
             }
         }
+        Ok(())
     }
 
     fn references(&self) -> Result<Tips, Fault> {
@@ -150,7 +158,7 @@ impl Moment {
 
     fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
         let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
-        let log = read(&self.transaction, LOG)?;
+        let log = &self.log;
         if let Some(bytes) = log.object(&rows::encode_number(number.0))? {
             return Ok(Outcome::Present(bytes));
         }
@@ -169,7 +177,7 @@ impl Moment {
         if let Some((_, number)) = self.pending.objects.get(id) {
             return Ok(Some(*number));
         }
-        let places = read(&self.transaction, WHERE)?;
+        let places = &self.places;
         let Some(value) = places.get(id.as_bytes())? else { return Ok(None) };
         let (_, number) =
             rows::decode_place(&value).ok_or_else(|| places.damaged(id.as_bytes()))?;
@@ -178,7 +186,7 @@ impl Moment {
 
     /// A row that must be there.
     fn log_row(&self, number: Number) -> Result<LogRow, Fault> {
-        let log = read(&self.transaction, LOG)?;
+        let log = &self.log;
         let key = rows::encode_number(number.0);
         let value = log.get(&key)?.ok_or_else(|| log.damaged(&key))?;
         rows::decode_log_row(&value).ok_or_else(|| log.damaged(&key))
@@ -221,7 +229,7 @@ impl Moment {
         before: Option<Number>,
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, Fault> {
-        let log = read(&self.transaction, LOG)?;
+        let log = &self.log;
         let mut found = Vec::new();
         let mut next = before.map_or(self.pending.end, |before| before.0.min(self.pending.end));
         let end = Bound::Excluded(rows::encode_number(next).to_vec());
@@ -317,7 +325,7 @@ impl Moment {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        let places = read(&self.transaction, WHERE)?;
+        let places = &self.places;
         let [start, end] = [range.start(), range.end()].map(|id| id.as_bytes().to_vec());
         let range_of_keys = (Bound::Included(start), Bound::Included(end));
         let indexed = places.range(range_of_keys, Direction::Up)?.filter_map(|row| {

@@ -367,6 +367,16 @@ impl Leased {
         })
     }
 
+    /// Whether this process has the store; none where that may be changing.
+    pub(super) fn is_held(&self) -> Option<bool> {
+        let state = self.state.try_lock().ok()?;
+        match state.status {
+            Status::Held => (!state.is_leaving).then_some(true),
+            Status::Free => Some(false),
+            Status::Acquiring => None,
+        }
+    }
+
     /// The branches, where this process has let the store go and none has taken it since.
     pub(super) fn known_tips(&self) -> Option<Tips> {
         let state = self.state();

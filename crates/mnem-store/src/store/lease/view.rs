@@ -21,6 +21,17 @@ impl Backend for Leased {
         Ok(Box::new(LeasedView { leased: self, open: OnceCell::new() }))
     }
 
+    fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
+        if !self.is_mine() {
+            return None;
+        }
+        if self.is_held()? {
+            self.backend().ok()?.known_tip(name)
+        } else {
+            self.known_tips().map(|tips| tips.get(name).copied())
+        }
+    }
+
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
         let _use = Use::begin(self)?;
         let published = self.backend()?.publish(batch);

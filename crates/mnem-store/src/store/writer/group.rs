@@ -17,6 +17,7 @@ use crate::backend::cache::Objects;
 use crate::backend::overlay::{self, Overlay, Shown};
 use crate::backend::{Backend, BackendError, Batch, PublishError, View};
 use crate::error::Error;
+use crate::id::{BranchName, CommitId};
 use crate::store::lease::Leased;
 
 /// A group ends at this many commits,
@@ -292,6 +293,11 @@ impl Backend for Group {
             return self.backend.view();
         }
         overlay::view(&*self.backend, overlay, shown)
+    }
+
+    fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
+        let is_mine = self.turn.try_lock().ok()?.thread == Some(thread::current().id());
+        if is_mine { None } else { self.backend.known_tip(name) }
     }
 
     /// In a turn, keeps the batch for the turn's end; its branches are compared now, so that a
