@@ -11,6 +11,7 @@ mod budget;
 mod chat;
 mod codec;
 mod content;
+mod copy_on_write;
 mod cost;
 mod criss_cross;
 mod golden_vectors;
