@@ -13,5 +13,5 @@ mod storage;
 mod view;
 
 pub use copy_on_write::CopyOnWrite;
-pub use file::{CACHE_BYTES, Epoch, RedbBackend, Settings};
+pub use file::{Access, CACHE_BYTES, Epoch, OnRepair, RedbBackend, Settings};
 use file::{Fault, read, write};
