@@ -35,19 +35,18 @@ const NETWORK: [&str; 26] = [
     "webdav",
 ];
 
-/// Refuses a directory on a file system of the network, unless that is allowed.
+/// Refuses a directory on a file system of the network, or one that would be made there, unless
+/// that is allowed.
 pub(crate) fn check(directory: &Path, environment: &Environment) -> Result<(), Error> {
-    if environment.allow_network {
-        return Ok(());
-    }
-    match (environment.file_system)(directory) {
-        Some(kind) if NETWORK.contains(&kind.as_str()) => {
-            let message = format!(
-                "{} is on a file system of the network ({kind}), where a lock may not keep other machines off",
-                directory.display()
-            );
-            Err(Error::new(ErrorKind::Io, message).hint(Hint::AllowNetwork))
-        }
-        _ => Ok(()),
-    }
+    let existing = directory.ancestors().find(|place| place.is_dir());
+    let kind = existing
+        .filter(|_| !environment.allow_network)
+        .and_then(|place| (environment.file_system)(place))
+        .filter(|kind| NETWORK.contains(&kind.as_str()));
+    let Some(kind) = kind else { return Ok(()) };
+    let message = format!(
+        "{} is on a file system of the network ({kind}), where a lock may not keep other machines off",
+        directory.display()
+    );
+    Err(Error::new(ErrorKind::Io, message).hint(Hint::AllowNetwork))
 }

@@ -67,8 +67,8 @@ impl Store {
         if let Some(found) = nearest(&root) {
             return Err(exists(&found));
         }
-        fs::create_dir_all(&root).map_err(place)?;
         network::check(&root, &environment)?;
+        fs::create_dir_all(&root).map_err(place)?;
         let unique = u64::from_be_bytes(environment.random()?);
         let beside = root.join(format!("{STORE_DIRECTORY}.new-{unique:016x}"));
         let built = build(&beside, options, &environment)

@@ -27,6 +27,8 @@ mod move_back;
 mod node_log;
 mod objects;
 mod open;
+mod patience;
+mod places;
 mod position;
 mod questions;
 mod refused;
