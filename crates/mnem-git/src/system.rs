@@ -85,17 +85,17 @@ mod tests {
     fn the_deepest_and_last_mount_counts() {
         let mounts = "\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
-30 22 0:25 / /home rw - nfs4 server:/home rw,vers=4.2
-31 22 0:26 / /home/a\\040b rw shared:7 master:1 - fuse.sshfs host: rw
+30 22 0:25 / /data rw - nfs4 server:/data rw,vers=4.2
+31 22 0:26 / /data/a\\040b rw shared:7 master:1 - fuse.sshfs host: rw
 32 22 0:27 / /srv rw - ext4 /dev/vdb rw
 33 32 0:28 / /srv rw - 9p share rw
 ";
         for (path, kind) in [
             ("/var/lib", "ext4"),
-            ("/home", "nfs4"),
-            ("/home/a", "nfs4"),
-            ("/home/a b/store", "fuse.sshfs"),
-            ("/homely", "ext4"),
+            ("/data", "nfs4"),
+            ("/data/a", "nfs4"),
+            ("/data/a b/store", "fuse.sshfs"),
+            ("/database", "ext4"),
             ("/srv/x", "9p"),
         ] {
             assert_eq!(file_system_in(mounts, Path::new(path)).as_deref(), Some(kind), "{path}");

@@ -35,6 +35,7 @@ thread_local! {
 pub struct Signals;
 
 impl Waiting for Signals {
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method is of one lifetime only
     fn check(&self) -> Result<(), Error> {
         Python::attach(|py| py.check_signals()).map_err(|raised| {
             INTERRUPT.set(Some(raised));

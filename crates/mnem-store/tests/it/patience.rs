@@ -59,6 +59,8 @@ fn store(patience: Duration) -> (tempfile::TempDir, Store, File, Arc<Watch>) {
     while lock.try_lock().is_err() {
         thread::sleep(Duration::from_millis(1));
     }
+    let holder = std::fs::read_to_string(directory.path().join(".mnem/holder")).unwrap();
+    assert_eq!(holder.split(' ').nth(1), Some("free"));
     (directory, store, lock, watch)
 }
 

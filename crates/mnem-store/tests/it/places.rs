@@ -141,6 +141,7 @@ fn fills_up_and_goes_on(root: &Path, make_room: impl FnOnce()) {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::io::Write;
     use std::os::unix::fs::MetadataExt;
     use std::process::{Command, Stdio};
 
@@ -150,21 +151,26 @@ mod linux {
     /// `$place`.
     fn run(command: &str, script: &str, work: &str, place: &Path) {
         let mut words = command.split(' ');
-        let done = Command::new(words.next().unwrap())
+        let mut running = Command::new(words.next().unwrap())
             .args(words)
             .args(["sh", "-ec", script, "sh"])
             .arg(std::env::current_exe().unwrap())
             .args(["places::linux::worker", "--exact", "--ignored", "--nocapture"])
             .env("place", place)
-            .env("work", work)
-            .stdin(Stdio::null())
-            .output()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .unwrap();
+        let told = format!("{work}|{}", place.display());
+        running.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
+        let done = running.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&done.stdout);
         let why = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success() && told.contains("1 passed"), "{told}{why}");
     }
 
+    #[allow(clippy::print_stderr)] // why a test is skipped
     fn can(command: &str) -> bool {
         let mut words = command.split(' ');
         let tried = Command::new(words.next().unwrap()).args(words).stderr(Stdio::null()).status();
@@ -178,9 +184,11 @@ mod linux {
     #[test]
     #[ignore = "what the other tests run as a process of its own"]
     fn worker() {
-        let place = std::path::PathBuf::from(std::env::var_os("place").unwrap());
-        match std::env::var("work").unwrap().as_str() {
-            "read" => is_read_and_not_written(&place),
+        let told = std::io::read_to_string(std::io::stdin()).unwrap();
+        let (work, place) = told.split_once('|').unwrap();
+        let place = Path::new(place);
+        match work {
+            "read" => is_read_and_not_written(place),
             "fill a disk" => {
                 let ballast = place.join("ballast");
                 fs::write(&ballast, vec![1; 2 << 20]).unwrap();
