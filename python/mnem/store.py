@@ -52,8 +52,9 @@ class Store:
     """A handle of an open store: an agent's memory under version control.
 
     Made by :func:`mnem.init` and :func:`mnem.open`. Cheap; may be shared between threads, and
-    used on both sides of a fork; a context manager that closes it. Every method raises :class:`mnem.MnemError` or one of its
-    subclasses; on a closed handle :class:`mnem.StoreIoError`.
+    used on both sides of a fork; a context manager that closes it. Every method raises
+    :class:`mnem.MnemError` or one of its subclasses; on a closed handle
+    :class:`mnem.StoreIoError`.
 
     *Committed memory* is what :meth:`get`, :meth:`memory` and :meth:`exists` read and what
     :meth:`write`, :meth:`update` and :mod:`mnem.agents` change, one commit a call. *Staging*
