@@ -28,7 +28,7 @@ struct Watch {
 impl Waiting for Watch {
     fn check(&self) -> Result<(), Error> {
         self.asked.store(true, Ordering::SeqCst);
-        if self.is_stopped.load(Ordering::SeqCst) {
+        if self.is_stopped.load(Ordering::SeqCst) && thread::current().name() == Some("stopped") {
             return Err(Error::new(ErrorKind::NotFound, "told to stop"));
         }
         Ok(())
@@ -105,21 +105,31 @@ fn each_handle_waits_for_as_long_as_it_says() {
 
 #[test]
 fn a_wait_that_is_told_to_stop_stops() {
-    let (_directory, store, _lock, watch) = store(LONG);
+    let (_directory, store, lock, watch) = store(LONG);
     watch.is_stopped.store(true, Ordering::SeqCst);
-    // The first waits for the other process, the second for the first.
-    let errors = thread::scope(|scope| {
-        let calls = [0, 1].map(|n| scope.spawn(write_in(&store, n)));
-        calls.map(|call| call.join().unwrap().unwrap_err())
+    thread::scope(|scope| {
+        let told = |call: fn(&Store) -> Result<(), Error>| {
+            let stopped = thread::Builder::new().name("stopped".into());
+            let store = &store;
+            let call = stopped.spawn_scoped(scope, move || call(store)).unwrap();
+            assert_eq!(call.join().unwrap().unwrap_err().to_string(), "told to stop");
+        };
+        // It waits for the other process itself.
+        told(|store| write(store, "lost"));
+        told(|store| store.working_memory("", None).map(drop));
+        watch.asked.store(false, Ordering::SeqCst);
+        let waiter = scope.spawn(|| write(&store, "kept"));
+        while !watch.asked.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+        // It waits behind one that does, and that one waits on.
+        told(|store| write(store, "lost"));
+        told(|store| store.working_memory("", None).map(drop));
+        assert!(!waiter.is_finished());
+        lock.unlock().unwrap();
+        waiter.join().unwrap().unwrap();
     });
-    for error in errors {
-        assert_eq!(error.to_string(), "told to stop");
-    }
-    assert_eq!(store.working_memory("", None).unwrap_err().to_string(), "told to stop");
-}
-
-fn write_in(store: &Store, number: usize) -> impl FnOnce() -> Result<(), Error> {
-    move || write(store, &format!("n{number}"))
+    assert_eq!(store.snapshot().unwrap().count().unwrap(), 2);
 }
 
 /// Writes the line of a holder as another process would.

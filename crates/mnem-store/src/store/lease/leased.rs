@@ -79,6 +79,8 @@ pub(super) struct State {
     /// The branches when the store was let go.
     tips: Option<Tips>,
     has_watcher: bool,
+    /// How often this process got the store.
+    acquired: u64,
 }
 
 pub(super) type Tips = Arc<BTreeMap<BranchName, CommitId>>;
@@ -111,6 +113,7 @@ impl Leased {
             counter: 0,
             tips: None,
             has_watcher: false,
+            acquired: 0,
         };
         let is_read_only = files.with(|files| files.is_read_only).unwrap_or(true);
         Arc::new_cyclic(|myself| Self {
@@ -160,8 +163,12 @@ impl Leased {
         if wait.is_time_to_look() {
             self.options.waiting.check()?;
         }
-        let is_over = wait.is_over(self.is_repairing());
-        if is_over && self.state().status == Status::Acquiring {
+        let is_repairing = self.is_repairing();
+        let state = self.state();
+        let is_acquiring = state.status == Status::Acquiring;
+        wait.count_from(state.acquired);
+        drop(state);
+        if wait.is_over(is_acquiring && !is_repairing) && is_acquiring {
             return Err(self.busy(wait, false));
         }
         Ok(())
@@ -232,6 +239,7 @@ impl Leased {
     fn begin(&self, state: &mut State, counter: u64) {
         let now = Instant::now();
         state.status = Status::Held;
+        state.acquired += 1;
         state.is_leaving = false;
         (state.since, state.last_write) = (now, now);
         (state.counter, state.tips) = (counter, None);
@@ -304,7 +312,7 @@ impl Leased {
                     return Err(Error::io(format!("cannot lock {LOCK_FILE}"), error));
                 }
             };
-            if wait.is_over(self.is_repairing()) {
+            if wait.is_over(!self.is_repairing()) {
                 return Err(self.busy(wait, is_foreign));
             }
             if wait.is_time_to_look() {

@@ -23,6 +23,8 @@ pub(crate) struct Wait {
     waited: Duration,
     moment: Instant,
     looked: Instant,
+    /// How often this process had got the store when it was last looked at.
+    acquired: u64,
 }
 
 impl Wait {
@@ -30,21 +32,30 @@ impl Wait {
     pub(super) fn begin(otherwise: Duration) -> Self {
         let moment = Instant::now();
         let patience = PATIENCE.get().unwrap_or(otherwise);
-        Self { patience, waited: Duration::ZERO, moment, looked: moment }
+        Self { patience, waited: Duration::ZERO, moment, looked: moment, acquired: 0 }
     }
 
     pub(super) fn patience(&self) -> Duration {
         self.patience
     }
 
-    /// Whether it has waited for as long as it may. The time of a repair does not count.
-    pub(super) fn is_over(&mut self, is_repairing: bool) -> bool {
+    /// Whether it has waited for as long as it may. Time that is the doing of no other process,
+    /// and that of a repair, does not count.
+    pub(super) fn is_over(&mut self, does_count: bool) -> bool {
         let now = Instant::now();
-        if !is_repairing {
+        if does_count {
             self.waited += now - self.moment;
         }
         self.moment = now;
         self.waited >= self.patience
+    }
+
+    /// Counts anew where this process had the store meanwhile: then others lend it as they
+    /// should, and the wait is for its own threads.
+    pub(super) fn count_from(&mut self, acquired: u64) {
+        if self.acquired != acquired {
+            (self.acquired, self.waited) = (acquired, Duration::ZERO);
+        }
     }
 
     /// Whether it is time to look whether to go on.
