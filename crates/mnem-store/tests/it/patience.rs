@@ -179,4 +179,6 @@ fn a_repair_is_told_to_its_caller_and_to_who_waits() {
     assert!(!before.is_empty());
     assert!(before.iter().all(|(done, said)| *done < 1.0 && said == "repairing"), "{before:?}");
     assert!(opened.snapshot().unwrap().get(&id("a")).unwrap().is_some());
+    opened.close();
+    assert_eq!(std::fs::read_to_string(&holder).unwrap().split(' ').nth(1), Some("free"));
 }

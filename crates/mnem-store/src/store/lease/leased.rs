@@ -418,6 +418,15 @@ impl Drop for Leased {
     fn drop(&mut self) {
         if !self.is_mine() {
             std::mem::forget(self.backend.take());
+            return;
+        }
+        let (status, counter) = {
+            let state = self.state();
+            (state.status, state.counter)
+        };
+        if status == Status::Held {
+            // The lock goes with its file, last of all.
+            self.write_holder(counter, HolderState::Free);
         }
     }
 }
