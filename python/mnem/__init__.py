@@ -94,6 +94,7 @@ def init(
     *,
     default_branch: str | None = None,
     reproducible: bool = False,
+    allow_network: bool = False,
 ) -> Store:
     """Make a store in a directory, which is made too when it is missing, and open it.
 
@@ -101,7 +102,8 @@ def init(
     depend on the content alone, so an erased value could be guessed back from its id.
     ``":memory:"`` makes a store in memory. StoreExistsError when there is one at the directory
     or above; StoreIoError when it cannot be written; InvalidRefError for a branch name that
-    is not valid.
+    is not valid. A file system of the network is StoreIoError too, unless ``allow_network``:
+    see :func:`mnem.open`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -109,16 +111,31 @@ def init(
     ...         store.head()
     'ref: trunk'
     """
-    return Store.init(path, default_branch=default_branch, reproducible=reproducible)
+    return Store.init(
+        path,
+        default_branch=default_branch,
+        reproducible=reproducible,
+        allow_network=allow_network,
+    )
 
 
-def open(path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0) -> Store:
+def open(
+    path: str | os.PathLike[str] = ".",
+    *,
+    busy_timeout: float = 10.0,
+    allow_network: bool = False,
+) -> Store:
     """Open the store at a directory or the nearest one above it.
 
     ``":memory:"`` makes a new store in memory, gone when it is closed. ``busy_timeout`` is how
-    many seconds to wait while another process holds the store, after which it is BusyError.
-    NoStoreError when there is none; CorruptStoreError and FormatVersionError when it cannot be
-    read.
+    many seconds each call of this handle waits while another process holds the store, after
+    which it is BusyError. NoStoreError when there is none; CorruptStoreError and
+    FormatVersionError when it cannot be read.
+
+    A store whose files cannot be written, as on a read-only disk, can be read; writing to it is
+    StoreIoError. On a file system of the network a lock may not keep other machines off, so
+    there it is StoreIoError to open one; with ``allow_network``, or ``MNEM_ALLOW_NETWORK=1`` in
+    the environment, it is opened, and must be used by one machine alone.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -127,7 +144,7 @@ def open(path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0) -> S
     ...         store.head()
     'ref: main'
     """
-    return Store.open(path, busy_timeout=busy_timeout)
+    return Store.open(path, busy_timeout=busy_timeout, allow_network=allow_network)
 
 
 def new_id() -> str:

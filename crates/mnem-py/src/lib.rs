@@ -17,6 +17,7 @@ mod _mnem {
     use std::ffi::OsString;
 
     use mnem_git::system;
+    use mnem_store::store::fork;
     use pyo3::prelude::*;
 
     #[pymodule_export]
@@ -35,6 +36,27 @@ mod _mnem {
     fn quiet(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         std::panic::set_hook(Box::new(|_| {}));
         Ok(())
+    }
+
+    // What Python does around a fork, on the thread that forks. The interpreter is kept: nobody
+    // who is waited for needs it.
+
+    /// Waits until the process can be forked.
+    #[pyfunction]
+    fn before_fork() {
+        fork::before();
+    }
+
+    /// Lets the other threads go on.
+    #[pyfunction]
+    fn after_fork_in_parent() {
+        fork::after_in_parent();
+    }
+
+    /// Gives up what is the parent's.
+    #[pyfunction]
+    fn after_fork_in_child() {
+        fork::after_in_child();
     }
 
     /// The version of the release.

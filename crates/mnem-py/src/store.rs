@@ -5,6 +5,7 @@
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mnem_git::system;
@@ -12,12 +13,12 @@ use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{DiffTarget, MergeOptions, Meta, NodeTest};
 use mnem_store::portable::chat::{self, ChatOptions, Rule};
 use mnem_store::store::local::LocalEdit;
-use mnem_store::{BranchName, Error, InitOptions, NodeId, Snapshot, Store};
+use mnem_store::{BranchName, Environment, Error, InitOptions, NodeId, Snapshot, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::convert::{Text, content_from_python};
-use crate::errors::{Failure, guarded};
+use crate::errors::{Failure, Signals, guarded};
 use crate::types;
 
 /// Names, each with the object id it stands for.
@@ -142,6 +143,13 @@ fn meta(message: Text, author: Option<Text>, time: Option<i64>, allow_empty: boo
     }
 }
 
+fn environment(allow_network: bool) -> Environment {
+    let mut environment = system::environment();
+    environment.waiting = Arc::new(Signals);
+    environment.allow_network |= allow_network;
+    environment
+}
+
 /// Makes a store in a directory and opens it.
 #[pyfunction]
 pub fn init(
@@ -149,16 +157,23 @@ pub fn init(
     path: PathBuf,
     default_branch: Option<Text>,
     reproducible: bool,
+    allow_network: bool,
 ) -> PyResult<PyStore> {
     guarded(|| {
         let options = init_options(default_branch, reproducible)?;
-        Ok(PyStore(py.detach(|| Store::init(&path, &options, system::environment()))?))
+        let environment = environment(allow_network);
+        Ok(PyStore(py.detach(|| Store::init(&path, &options, environment))?))
     })
 }
 
 /// Opens the store at a directory or above it; waits this many seconds for another process.
 #[pyfunction]
-pub fn open(py: Python<'_>, path: PathBuf, busy_timeout: f64) -> PyResult<PyStore> {
+pub fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    busy_timeout: f64,
+    allow_network: bool,
+) -> PyResult<PyStore> {
     guarded(|| {
         if busy_timeout.is_nan() || busy_timeout < 0.0 {
             return Err(Error::invalid(format!(
@@ -166,7 +181,7 @@ pub fn open(py: Python<'_>, path: PathBuf, busy_timeout: f64) -> PyResult<PyStor
             ))
             .into());
         }
-        let mut environment = system::environment();
+        let mut environment = environment(allow_network);
         environment.busy_timeout = Duration::try_from_secs_f64(busy_timeout)
             .map_or(LONGEST_TIMEOUT, |timeout| timeout.min(LONGEST_TIMEOUT));
         Ok(PyStore(py.detach(|| Store::open(&path, environment))?))
@@ -182,7 +197,7 @@ pub fn in_memory(
 ) -> PyResult<PyStore> {
     guarded(|| {
         let options = init_options(default_branch, reproducible)?;
-        Ok(PyStore(py.detach(|| Store::in_memory(&options, system::environment()))?))
+        Ok(PyStore(py.detach(|| Store::in_memory(&options, environment(false)))?))
     })
 }
 

@@ -113,6 +113,7 @@ hints! {
     OtherTranscript => "`mnem import-chat FILE --transcript NAME` under another name keeps both",
     WaitOrStop => "wait for the other process to finish, or stop it",
     CheckPermissions => "check that the directory can be written and that the disk has room",
+    AllowNetwork => "move the store to a disk of this machine; where no other machine uses it, MNEM_ALLOW_NETWORK=1 allows it: `mnem status`",
     Reopen => "open the store again",
     ListFlips => "without `--good` every flip is listed: `mnem bisect --node ID --equals JSON`",
 }

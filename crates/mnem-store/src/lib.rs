@@ -34,4 +34,4 @@ pub mod store;
 pub use error::{Error, ErrorKind, Hint};
 pub use id::{BranchName, CommitId, NodeId, NodeVersionId, ObjectId, StateId};
 pub use object::{Commit, Content, ContentKind, MemoryNode, Provenance};
-pub use store::{Clock, Entropy, Environment, Head, InitOptions, Snapshot, Store};
+pub use store::{Clock, Entropy, Environment, Head, InitOptions, Snapshot, Store, Waiting};

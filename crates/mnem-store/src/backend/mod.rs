@@ -9,6 +9,7 @@ pub mod cache;
 pub mod conformance;
 #[cfg(feature = "test-support")]
 pub mod counting;
+pub(crate) mod descriptor;
 pub mod memory;
 pub(crate) mod overlay;
 pub mod record;

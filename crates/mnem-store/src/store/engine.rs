@@ -119,6 +119,16 @@ impl Engine {
         }
     }
 
+    /// Whether this process opened it: a forked child has its parent's in memory.
+    pub(crate) fn is_mine(&self) -> bool {
+        self.writer.is_mine()
+    }
+
+    /// Refuses in a child that was forked while a call ran: the call is the parent's.
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        self.writer.check_process()
+    }
+
     /// A commit that a caller named by its id.
     pub(crate) fn known_commit(&self, id: CommitId) -> Result<Arc<Commit>, Error> {
         self.objects
@@ -163,7 +173,7 @@ pub(crate) fn check_place(root: &Path, identity: &Identity) -> Result<(), Error>
     }
 }
 
-fn gone(root: &Path) -> Error {
+pub(crate) fn gone(root: &Path) -> Error {
     Error::new(ErrorKind::NoStore, format!("the store at {} is gone", root.display()))
 }
 

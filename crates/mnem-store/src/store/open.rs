@@ -12,10 +12,12 @@ use super::environment::Environment;
 use super::files::{self, Identity};
 use super::format::FormatVersion;
 use super::head::Head;
-use super::lease::{self, HOLDER_FILE, Leased, WANT_FILE};
+use super::lease::{self, HOLDER_FILE, LeaseFiles, Leased, WANT_FILE};
+use super::network;
 use super::registry::Registry;
 use super::writer::Writer;
 use crate::backend::Backend;
+use crate::backend::descriptor::Descriptor;
 use crate::backend::memory::MemoryBackend;
 use crate::backend::redb::{RedbBackend, Settings};
 use crate::error::{Error, ErrorKind, Hint};
@@ -65,6 +67,7 @@ impl Store {
         if let Some(found) = nearest(&root) {
             return Err(exists(&found));
         }
+        network::check(&root, &environment)?;
         fs::create_dir_all(&root).map_err(place)?;
         let unique = u64::from_be_bytes(environment.random()?);
         let beside = root.join(format!("{STORE_DIRECTORY}.new-{unique:016x}"));
@@ -127,10 +130,11 @@ impl Store {
         let (objects, writer) = Writer::new(backend, lease, environment.cache_bytes);
         let known_bases = KnownBases::default();
         let engine = Engine { place, config, objects, environment, writer, known_bases };
-        Self::of(Arc::new(engine), None)
+        let busy_timeout = engine.environment.busy_timeout;
+        Self::of(Arc::new(engine), None, busy_timeout)
     }
 
-    fn open_at(root: PathBuf, environment: Environment) -> Result<Self, Error> {
+    pub(crate) fn open_at(root: PathBuf, environment: Environment) -> Result<Self, Error> {
         let directory = root.join(STORE_DIRECTORY);
         let config = read_config(&directory)?;
         if config.format != FormatVersion::CURRENT {
@@ -154,20 +158,22 @@ impl Store {
             );
             return Err(Error::new(ErrorKind::FormatVersion, message).hint(Hint::Upgrade));
         }
-        let lock_path = directory.join(LOCK_FILE);
-        let lock = lease::open_file(&lock_path)?;
-        let identity = files::identity(&lock, &lock_path)
-            .map_err(|error| Error::io(format!("cannot read {}", lock_path.display()), error))?;
+        network::check(&directory, &environment)?;
+        let files = Descriptor::open(|| LeaseFiles::open(&directory))?;
+        let identity =
+            files.with(LeaseFiles::identity).unwrap_or_else(|| Err(engine::gone(&root)))?;
+        let busy_timeout = environment.busy_timeout;
 
         let mut registry = Registry::lock();
         if let Some(engine) = registry.find(&identity) {
-            return Ok(Self::of(engine, None));
+            return Ok(Self::of(engine, None, busy_timeout));
         }
         let options = lease::Options {
             data: directory.join(&engine.data_file),
             root: root.clone(),
             host: environment.host.clone(),
-            busy_timeout: environment.busy_timeout,
+            busy_timeout,
+            waiting: Arc::clone(&environment.waiting),
             idle: environment.idle,
             check_pages: environment.check_pages,
             check: {
@@ -175,7 +181,7 @@ impl Store {
                 Box::new(move || check_unchanged(&root, &identity, &config))
             },
         };
-        let leased = Leased::new(&directory, lock, options)?;
+        let leased = Leased::new(files, options);
         let place = Place::Disk { root, identity: identity.clone(), head: Mutex::default() };
         let backend = Arc::clone(&leased) as Arc<dyn Backend>;
         let store = Self::over(backend, Some(leased), place, config, environment);

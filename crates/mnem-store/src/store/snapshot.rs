@@ -42,6 +42,7 @@ impl Snapshot {
 
     /// Which version of a node is current.
     pub fn version(&self, id: &NodeId) -> Result<Option<NodeVersionId>, Error> {
+        self.engine.check_process()?;
         match self.state {
             Some(state) => state::get(&self.engine.objects, state, id),
             None => Ok(None),
@@ -55,6 +56,7 @@ impl Snapshot {
 
     /// How many nodes there are.
     pub fn count(&self) -> Result<u64, Error> {
+        self.engine.check_process()?;
         self.state.map_or(Ok(0), |state| state::count(&self.engine.objects, state))
     }
 
@@ -65,6 +67,7 @@ impl Snapshot {
         after: Option<&NodeId>,
         limit: Option<usize>,
     ) -> Result<Vec<(NodeId, NodeVersionId)>, Error> {
+        self.engine.check_process()?;
         match self.state {
             Some(state) => state::entries(&self.engine.objects, state, prefix, after)
                 .take(limit.unwrap_or(usize::MAX))

@@ -13,19 +13,20 @@
 //! closed by redb: its database is left behind and its storage taken away from it.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use redb::backends::FileBackend;
 use redb::{
-    Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, StorageBackend, Table,
-    TableDefinition, WriteTransaction,
+    Builder, Database, DatabaseError, ReadOnlyTable, ReadTransaction, ReadableDatabase,
+    StorageBackend, Table, TableDefinition, WriteTransaction,
 };
 
+use super::copy_on_write::CopyOnWrite;
 use super::index::Pending;
 use super::publish::{self, Refused};
 use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, Rows, SCHEMA};
@@ -83,7 +84,26 @@ pub struct RedbBackend {
     damaged: AtomicU64,
 }
 
-type Opener = Box<dyn Fn(&Builder) -> Result<(Database, Storage), Fault> + Send + Sync>;
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It is read and written, by nobody else meanwhile.
+    Write,
+    /// It is never changed, and others may read it; what redb writes is kept in memory. A file
+    /// whose writer was killed is repaired there.
+    Read,
+}
+
+/// Told, while redb repairs a file whose writer was killed, how much of it is done: from 0 on, and
+/// 1 when it is over.
+pub type OnRepair = Arc<dyn Fn(f64) + Send + Sync>;
+
+struct Opener {
+    storage: OpenStorage,
+    on_repair: Option<OnRepair>,
+}
+
+type OpenStorage = Box<dyn Fn(&Builder) -> Result<(Database, Storage), Fault> + Send + Sync>;
 
 struct State {
     /// How often the file was opened or was to be.
@@ -149,16 +169,38 @@ impl RedbBackend {
     /// Opens a file that [`RedbBackend::create`] made; never makes one. redb locks it: whoever
     /// opens it meanwhile, in this process or another, gets [`BackendError::Locked`].
     pub fn open(path: &Path, settings: Settings) -> Result<Self, BackendError> {
+        Self::open_as(path, Access::Write, settings, None)
+    }
+
+    /// The same with a choice of access, and with news of a repair. Whoever opens the file to
+    /// write it is kept out also while it is only read.
+    pub fn open_as(
+        path: &Path,
+        access: Access,
+        settings: Settings,
+        on_repair: Option<OnRepair>,
+    ) -> Result<Self, BackendError> {
         let name = path.display().to_string();
         let path = path.to_owned();
-        let open = move || match File::options().read(true).write(true).open(&path) {
-            Ok(file) => Ok(FileBackend::new(file)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Fault::Row("the file is missing".into()))
-            }
-            Err(error) => Err(error.into()),
+        let file =
+            move || match File::options().read(true).write(access == Access::Write).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    Err(Fault::Row("the file is missing".into()))
+                }
+                opened => Ok(opened?),
+            };
+        let storage = match access {
+            Access::Write => existing(move || Ok(FileBackend::new(file()?)?)),
+            Access::Read => existing(move || {
+                let file = file()?;
+                match file.try_lock_shared() {
+                    Ok(()) => Ok(CopyOnWrite::new(file)?),
+                    Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen.into()),
+                    Err(TryLockError::Error(error)) => Err(error.into()),
+                }
+            }),
         };
-        Self::start(name, existing(open), settings)
+        Self::start(name, Opener { storage, on_repair }, settings)
     }
 
     /// Makes a store on another kind of storage, which must be empty.
@@ -180,7 +222,8 @@ impl RedbBackend {
         open: impl Fn() -> io::Result<S> + Send + Sync + 'static,
         settings: Settings,
     ) -> Result<Self, BackendError> {
-        Self::start(name.into(), existing(move || Ok(open()?)), settings)
+        let storage = existing(move || Ok(open()?));
+        Self::start(name.into(), Opener { storage, on_repair: None }, settings)
     }
 
     /// The bytes that were given when the file was made.
@@ -441,24 +484,48 @@ fn builder(settings: &Settings) -> Builder {
 /// Opens storage that holds something: redb would fill empty storage.
 fn existing<S: StorageBackend>(
     open: impl Fn() -> Result<S, Fault> + Send + Sync + 'static,
-) -> Opener {
+) -> OpenStorage {
     Box::new(move |builder| {
-        let storage = open()?;
+        let (storage, handle) = Detachable::open(&open)?;
         if storage.len()? == 0 {
             return Err(Fault::Row("the file is empty".into()));
         }
-        let (storage, handle) = Detachable::new(storage);
         Ok((builder.create_with_backend(storage)?, handle))
     })
 }
 
 /// Opens the file and reads what the index does not know yet.
 fn load(open: &Opener, settings: &Settings, known: Option<Pending>) -> Result<Live, Fault> {
-    let (database, storage, damage) = match open(&builder(settings)) {
+    let was_repaired = Arc::new(AtomicBool::new(false));
+    let live = load_with(open, settings, known, &was_repaired);
+    if let Some(tell) = open.on_repair.as_ref().filter(|_| was_repaired.load(Ordering::SeqCst)) {
+        tell(1.0);
+    }
+    live
+}
+
+fn load_with(
+    open: &Opener,
+    settings: &Settings,
+    known: Option<Pending>,
+    was_repaired: &Arc<AtomicBool>,
+) -> Result<Live, Fault> {
+    let opened = |settings: &Settings| {
+        let mut builder = builder(settings);
+        if let Some(tell) = open.on_repair.clone() {
+            let was_repaired = Arc::clone(was_repaired);
+            builder.set_repair_callback(move |session| {
+                was_repaired.store(true, Ordering::SeqCst);
+                tell(session.progress());
+            });
+        }
+        (open.storage)(&builder)
+    };
+    let (database, storage, damage) = match opened(settings) {
         Ok((database, storage)) => (database, storage, None),
         Err(Fault::Engine(redb::Error::Corrupted(_))) if settings.check_pages => {
             let unchecked = Settings { check_pages: false, ..*settings };
-            let (database, storage) = open(&builder(&unchecked))?;
+            let (database, storage) = opened(&unchecked)?;
             (database, storage, Some("a page of the file is not what was written".into()))
         }
         Err(fault) => return Err(fault),

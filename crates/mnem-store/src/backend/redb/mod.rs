@@ -4,6 +4,7 @@
 //! id and by node are written out for many commits at once (`index`). A batch is one write
 //! transaction with one fsync.
 
+mod copy_on_write;
 mod file;
 mod index;
 mod publish;
@@ -11,5 +12,6 @@ mod rows;
 mod storage;
 mod view;
 
-pub use file::{CACHE_BYTES, Epoch, RedbBackend, Settings};
+pub use copy_on_write::CopyOnWrite;
+pub use file::{Access, CACHE_BYTES, Epoch, OnRepair, RedbBackend, Settings};
 use file::{Fault, read, write};
