@@ -42,6 +42,10 @@ impl View for RedbView<'_> {
         self.ask(|moment| moment.object(id))
     }
 
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        self.ask(|moment| moment.place(id))
+    }
+
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
         self.ask(|moment| {
             let transaction = &moment.transaction;
