@@ -256,11 +256,11 @@ impl<P: FnMut(u64)> Import<'_, P> {
         {
             return Err(self.lines.wrong(format!("HEAD names the branch {branch:?}")));
         }
+        self.end()?;
         let unnamed = self.unnamed.values().chain(self.unnamed_commits.values()).min();
         if let Some(line) = unnamed {
             return Err(refused(*line, "no line after it names this object"));
         }
-        self.end()?;
         let mut batch = Batch::default();
         for (name, commit) in branches {
             batch.reference(name, Expected::Absent, Some(commit));

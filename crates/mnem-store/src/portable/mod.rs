@@ -4,6 +4,7 @@ pub mod chat;
 pub mod export;
 pub mod import;
 pub mod json;
+pub mod plain;
 pub mod stream;
 
 pub use import::import;

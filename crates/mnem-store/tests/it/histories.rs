@@ -20,6 +20,7 @@ use proptest::prelude::*;
 use crate::model::{Agreed, Joined, Memory, Model, Value};
 use crate::support::{config, environment, id};
 
+mod carried;
 mod taken_back;
 
 pub const NODES: u8 = 22;

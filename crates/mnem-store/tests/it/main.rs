@@ -26,6 +26,7 @@ mod move_back;
 mod node_log;
 mod objects;
 mod open;
+mod portable;
 mod position;
 mod questions;
 mod refused;
