@@ -7,9 +7,11 @@ from typing import Any, final
 
 from .types import (
     Blame,
+    Carried,
     ChatReport,
     Commit,
     Flip,
+    ImportReport,
     MemoryNode,
     MergeResult,
     Move,
@@ -22,6 +24,7 @@ __all__ = [
     "Snapshot",
     "Store",
     "error_codes",
+    "import_store",
     "in_memory",
     "init",
     "new_id",
@@ -38,6 +41,9 @@ def new_id() -> str: ...
 def run_command(words: list[str]) -> int: ...
 def init(path: str | os.PathLike[str], default_branch: str | None, reproducible: bool) -> Store: ...
 def open(path: str | os.PathLike[str], busy_timeout: float) -> Store: ...
+def import_store(
+    source: str | os.PathLike[str], path: str | os.PathLike[str]
+) -> Store: ...
 def in_memory(default_branch: str | None, reproducible: bool) -> Store: ...
 
 @final
@@ -155,6 +161,15 @@ class Store:
     def local_get(self, owner: str, key: bytes) -> bytes | None: ...
     def local_set(self, owner: str, key: bytes, value: bytes | None) -> None: ...
     def local_rows(self, owner: str, prefix: bytes) -> list[tuple[bytes, bytes]]: ...
+    def export(self, path: str | os.PathLike[str]) -> Carried: ...
+    def import_json(
+        self,
+        path: str | os.PathLike[str],
+        source: str,
+        message: str,
+        author: str,
+        time_ms: int | None,
+    ) -> ImportReport: ...
     def import_chat(
         self,
         messages: Iterable[Mapping[str, Any]],

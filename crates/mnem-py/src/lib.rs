@@ -21,7 +21,7 @@ mod _mnem {
     #[pymodule_export]
     use crate::errors::{error_codes, panic_on_purpose};
     #[pymodule_export]
-    use crate::store::{PySnapshot, PyStore, in_memory, init, open};
+    use crate::store::{PySnapshot, PyStore, import_store, in_memory, init, open};
 
     use crate::errors::guarded;
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use mnem_store::portable::export::to_file;
 use mnem_store::portable::stream::LEFT_OUT;
 use mnem_store::{Error, Store};
 
@@ -67,18 +68,10 @@ fn memory(store: &Store, file: Option<PathBuf>, revision: &str) -> Result<Export
         memory.into_iter().map(|(id, node)| (id.to_string(), node.content.clone())).collect();
     let export = Export { file, commit: Some(commit), memory: Some(contents), stream: None };
     if let (Some(path), Some(text)) = (&export.file, export.plain()) {
-        write(path, &text)?;
+        to_file(path, store.environment()?.random()?, |out| {
+            let failed = |error| Error::io(format!("cannot write {}", path.display()), error);
+            out.write_all(text.as_bytes()).map_err(failed)
+        })?;
     }
     Ok(export)
-}
-
-/// Writes a file that is there whole or as it was.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error| Failure::system(format!("cannot write {}: {error}", path.display()));
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let mut beside =
-        tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map_err(failed)?;
-    io::Write::write_all(&mut beside, text.as_bytes()).map_err(failed)?;
-    beside.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
 }

@@ -90,35 +90,42 @@ impl Store {
         Ok(export.carried)
     }
 
-    /// The same to a file, which is there whole or as it was: the stream is written beside it and
-    /// renamed over it. Refused where something stands that is no file.
+    /// The same to a file; see [`to_file`].
     pub fn export_to(&self, path: &Path, progress: impl FnMut(u64)) -> Result<Carried, Error> {
-        let failed = |error| Error::io(format!("cannot write {}", path.display()), error);
-        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-            let message = format!("cannot export to {}: it is not a file", path.display());
-            return Err(Error::invalid(message).hint(Hint::ExportToPipe));
-        }
-        // A link stays a link; its target is replaced.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let unique = u64::from_be_bytes(self.environment()?.random()?);
-        let mut name = target.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".tmp-{unique:016x}"));
-        let beside = target.with_file_name(name);
-        let written = File::create_new(&beside).map_err(failed).and_then(|file| {
-            let mut out = BufWriter::new(file);
-            let carried = self.export(&mut out, progress)?;
-            let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-            file.sync_all().and_then(|()| fs::rename(&beside, &target)).map_err(failed)?;
-            // The current directory has an empty name.
-            let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-            files::sync_directory(directory.unwrap_or(Path::new("."))).map_err(failed)?;
-            Ok(carried)
-        });
-        if written.is_err() {
-            let _ = fs::remove_file(&beside); // the first error is the one to tell
-        }
-        written
+        let unique = self.environment()?.random()?;
+        to_file(path, unique, |out| self.export(out, progress))
     }
+}
+
+/// Writes a file that is there whole or as it was: another is written beside it, synced and
+/// renamed over it. Refused where something stands that is no file. `unique` is random.
+pub fn to_file<T>(
+    path: &Path,
+    unique: [u8; 8],
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let failed = |error| Error::io(format!("cannot write {}", path.display()), error);
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        let message = format!("cannot export to {}: it is not a file", path.display());
+        return Err(Error::invalid(message).hint(Hint::ExportToPipe));
+    }
+    // A link stays a link; its target is replaced.
+    let target = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(failed)?;
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".tmp-{}", hex(&unique)));
+    let beside = target.with_file_name(name);
+    let written = File::create_new(&beside).map_err(failed).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        let told = write(&mut out)?;
+        let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+        file.sync_all().and_then(|()| fs::rename(&beside, &target)).map_err(failed)?;
+        target.parent().map_or(Ok(()), files::sync_directory).map_err(failed)?;
+        Ok(told)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&beside); // the first error is the one to tell
+    }
+    written
 }
 
 struct Export<'e, P> {
