@@ -1,7 +1,7 @@
 """The most memory that an import and an export had, for histories of so many commits.
 
-    cargo build --release --package mnem-git --package mnem-bench
-    python3 tools/portable_memory.py 1000 10000 100000
+cargo build --release --package mnem-git --package mnem-bench
+python3 tools/portable_memory.py 1000 10000 100000
 """
 
 from __future__ import annotations

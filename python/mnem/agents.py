@@ -287,7 +287,7 @@ def import_json(
     author: str = "agent",
     time_ms: int | None = None,
 ) -> ImportReport:
-    """Read memories from a file of JSON, as one commit.
+    r"""Read memories from a file of JSON, as one commit.
 
     The file is an object of ids and contents, read whole or not at all; or what the reference
     memory server of the Model Context Protocol keeps, an entity or a relation on each line, of
@@ -301,7 +301,7 @@ def import_json(
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory) / "memory.json"
     ...     record = '{"type": "entity", "name": "Ada", "entityType": "person", "observations": []}'
-    ...     _ = path.write_text(record + "\\n" + record[:20])
+    ...     _ = path.write_text(record + "\n" + record[:20])
     ...     store = mnem.open(":memory:")
     ...     report = import_json(store, path)
     >>> report.read, [line for line, _ in report.skipped]
@@ -367,7 +367,7 @@ def import_mem0(
                 # The rules of content are the core's; one record that breaks one is no reason
                 # to leave the others.
                 scratch.add_node(node)
-            except (MnemError, TypeError, ValueError) as error:
+            except (MnemError, TypeError, ValueError) as error:  # noqa: PERF203 - each on its own
                 skipped.append((str(record.get("id")), str(error)))
             else:
                 nodes[node.id] = node
@@ -400,7 +400,9 @@ def _mem0_records(memory: Mem0Memory, filters: dict[str, Any]) -> list[dict[str,
             raise InvalidRefError("the memory is asynchronous; open it as mem0.Memory to import it")
         records = answer.get("results") if isinstance(answer, dict) else None
         if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
-            raise InvalidRefError("the memory did not answer with a list of results, as Mem0 2 does")
+            raise InvalidRefError(
+                "the memory did not answer with a list of results, as Mem0 2 does"
+            )
         if len(records) < asked:
             return records
         asked *= 2

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import uuid
+from datetime import datetime
 from importlib import metadata
 
 # Read when the package is imported.
@@ -23,10 +24,10 @@ VECTOR = [0.5] * 8
 class Embedder:
     """Where text becomes numbers: no model, and every text is alike."""
 
-    def embed(self, text, memory_action=None):
+    def embed(self, *_asked):
         return VECTOR
 
-    def embed_batch(self, texts, memory_action=None):
+    def embed_batch(self, texts, *_asked):
         return [VECTOR for _ in texts]
 
 
@@ -53,7 +54,7 @@ def opened(kind, tmp_path):
 def offline(monkeypatch):
     """No address is reached."""
 
-    def refuse(self, address):
+    def refuse(_socket, address):
         raise AssertionError(f"a connection to {address}")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
@@ -112,15 +113,9 @@ def test_what_mem0_wrote_is_carried_over(memory, store):
     assert expected["tags"] == ["a", 1, None]
     assert expected["created_at"]
     seconds = node.event_time / 1000
-    assert abs(seconds - _seconds(record["created_at"])) < 0.001
+    assert abs(seconds - datetime.fromisoformat(record["created_at"]).timestamp()) < 0.001
     other = next(id for id in there if id != added["id"])
     assert store.get(f"mem0:{other}").provenance.source == "user"
-
-
-def _seconds(text):
-    from datetime import datetime
-
-    return datetime.fromisoformat(text).timestamp()
 
 
 def test_again_changes_nothing_and_an_update_is_a_change(memory, store):
@@ -161,7 +156,7 @@ def test_empty_memories_are_skipped_and_named(memory, store):
 
 def test_a_record_that_is_no_json_is_skipped_and_named(store):
     class Answers:
-        def get_all(self, *, filters, top_k, show_expired):
+        def get_all(self, **_asked):
             return {
                 "results": [
                     {"id": "a", "memory": "kept"},
@@ -198,7 +193,7 @@ def test_mem0_asks_for_a_scope(memory, store):
 
 def test_what_is_no_memory_is_refused(tmp_path, store):
     class Other:
-        def get_all(self, *, filters, top_k, show_expired):
+        def get_all(self, **_asked):
             return ["text"]
 
     with pytest.raises(mnem.InvalidRefError, match="list of results"):

@@ -123,8 +123,8 @@ pub fn read_bytes(path: &Path) -> Result<(String, Vec<u8>), Failure> {
         return Ok(("standard input".into(), read_stdin()?.into_bytes()));
     }
     let name = path.display().to_string();
-    let bytes = fs::read(path)
-        .map_err(|error| Failure::system(format!("cannot read {name}: {error}")))?;
+    let bytes =
+        fs::read(path).map_err(|error| Failure::system(format!("cannot read {name}: {error}")))?;
     Ok((name, bytes))
 }
 

@@ -32,8 +32,9 @@ pub struct Args {
 pub fn run(context: &Context, args: Args) -> Result<Export, Failure> {
     let file = args.file.filter(|path| path.as_os_str() != "-");
     if context.json && file.is_none() && args.at.is_none() {
-        return Err(Failure::usage("the stream and the answer both want standard output")
-            .hint(HINT_EXPORT));
+        return Err(
+            Failure::usage("the stream and the answer both want standard output").hint(HINT_EXPORT)
+        );
     }
     let store = context.open()?;
     match args.at {

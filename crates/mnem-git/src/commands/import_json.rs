@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use mnem_store::Error;
 use mnem_store::portable::plain::import_json;
+use mnem_store::{Error, ErrorKind};
 
 use crate::context::{Author, Context};
-use crate::error::{Failure, HINT_SOURCE};
+use crate::error::{Failure, HINT_SOURCE, USAGE};
 use crate::input::read_bytes;
 use crate::report::import_json::{ImportJson, SkippedLine};
 
@@ -35,11 +35,12 @@ pub fn run(context: &Context, args: Args) -> Result<ImportJson, Failure> {
     let (shown, bytes) = read_bytes(&args.file)?;
     let (store, new_branch) = context.open_to_write(&args.author)?;
     let meta = context.meta(format!("import {source}"), &args.author);
-    let report = import_json(&store, &bytes, &source, &meta).map_err(|error| named(&shown, error))?;
-    let skipped = report.skipped.into_iter().map(|skipped| SkippedLine {
-        line: skipped.line,
-        reason: skipped.reason,
-    });
+    let report =
+        import_json(&store, &bytes, &source, &meta).map_err(|error| named(&shown, error))?;
+    let skipped = report
+        .skipped
+        .into_iter()
+        .map(|skipped| SkippedLine { line: skipped.line, reason: skipped.reason });
     Ok(ImportJson {
         source,
         form: report.form.as_str(),
@@ -51,12 +52,12 @@ pub fn run(context: &Context, args: Args) -> Result<ImportJson, Failure> {
     })
 }
 
-/// The failure of a file, told with its name where the file is what is wrong.
+/// The failure of a file: told with its name, and wrong usage, where the file is what is wrong.
 fn named(file: &str, error: Error) -> Failure {
-    let is_of_file = error.content().is_some() || error.hint_text().is_none();
+    let is_of_file = error.kind() == ErrorKind::InvalidRef && error.hint_text().is_none();
     let failure = Failure::from(error);
     if is_of_file {
-        Failure { message: format!("{file}: {}", failure.message), ..failure }
+        Failure { exit: USAGE, message: format!("{file}: {}", failure.message), ..failure }
     } else {
         failure
     }

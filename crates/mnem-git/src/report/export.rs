@@ -58,10 +58,9 @@ pub struct Counts {
 /// How much there is, in words.
 pub fn in_words(carried: &Carried) -> String {
     let Carried { nodes, states, commits, branches } = carried;
-    let branches =
-        if *branches == 1 { "1 branch".into() } else { format!("{branches} branches") };
-    let [commits, states, nodes] =
-        [(commits, "commit"), (states, "state"), (nodes, "memory node")].map(|(n, w)| counted(*n, w));
+    let branches = if *branches == 1 { "1 branch".into() } else { format!("{branches} branches") };
+    let [commits, states, nodes] = [(commits, "commit"), (states, "state"), (nodes, "memory node")]
+        .map(|(n, w)| counted(*n, w));
     format!("{commits}, {states}, {nodes}, {branches}")
 }
 

@@ -138,7 +138,9 @@ fn an_import_that_is_killed_leaves_no_store() {
 fn memory_at_a_point_as_plain_json() {
     let mut t = told();
     t.quietly("mnem -C agent remember text 'a \u{202e}b\u{1b}'");
-    t.quietly("mnem -C agent remember numbers --content-json '[1, 1.0, 18446744073709551615, -0.0]'");
+    t.quietly(
+        "mnem -C agent remember numbers --content-json '[1, 1.0, 18446744073709551615, -0.0]'",
+    );
     t.run("mnem -C agent export --at HEAD~3")
         .run("mnem -C agent export --at HEAD")
         .run("mnem -C agent export - --at agent")

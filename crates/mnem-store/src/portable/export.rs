@@ -40,11 +40,7 @@ impl Store {
     /// assert_eq!(stream.iter().filter(|byte| **byte == b'\n').count(), 3 + 4);
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn export(
-        &self,
-        out: &mut dyn Write,
-        progress: impl FnMut(u64),
-    ) -> Result<Carried, Error> {
+    pub fn export(&self, out: &mut dyn Write, progress: impl FnMut(u64)) -> Result<Carried, Error> {
         let engine = self.engine()?;
         let branches = engine.objects.view()?.references()?;
         let head = engine.head()?;

@@ -276,9 +276,9 @@ impl<P: FnMut(u64)> Import<'_, P> {
             return Err(foreign(&self.lines));
         }
         match self.lines.line() {
-            Ok(Line::Header { schema, version, format_version, default_branch, salted, .. })
-                if schema == SCHEMA =>
-            {
+            Ok(Line::Header {
+                schema, version, format_version, default_branch, salted, ..
+            }) if schema == SCHEMA => {
                 if version != VERSION {
                     let message = format!(
                         "the export has version {version}; this release reads version {VERSION}"
@@ -336,13 +336,11 @@ impl<P: FnMut(u64)> Import<'_, P> {
     fn check(&self, object: &Object) -> Result<Vec<ObjectId>, Error> {
         Ok(match object {
             Object::Node(_) => Vec::new(),
-            Object::State(StateNode::Leaf(leaf)) => {
-                leaf.nodes.iter().map(|(id, version)| self.node(id, *version)).collect::<Result<
-                    _,
-                    _,
-                >>(
-                )?
-            }
+            Object::State(StateNode::Leaf(leaf)) => leaf
+                .nodes
+                .iter()
+                .map(|(id, version)| self.node(id, *version))
+                .collect::<Result<_, _>>()?,
             Object::State(StateNode::Branch(branch)) => {
                 state::check_children(&self.objects, branch).collect::<Result<(), _>>()?;
                 let mut named: Vec<_> =

@@ -142,8 +142,7 @@ fn is_record(map: &Map) -> bool {
 
 /// Reads line by line; none when no line is a record.
 fn graph(bytes: &[u8]) -> Option<File> {
-    let mut file =
-        File { form: JsonForm::Graph, contents: BTreeMap::new(), skipped: Vec::new() };
+    let mut file = File { form: JsonForm::Graph, contents: BTreeMap::new(), skipped: Vec::new() };
     let mut lines: BTreeMap<NodeId, u64> = BTreeMap::new();
     for (line, bytes) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         if bytes.trim_ascii().is_empty() {
@@ -168,7 +167,9 @@ fn graph(bytes: &[u8]) -> Option<File> {
 
 fn record(bytes: &[u8]) -> Result<(NodeId, Content), String> {
     let text = str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text")?;
-    let content = json::parse(text).map_err(|error| error.to_string())?;
+    // Its place is within this line, which is told already.
+    let content = json::parse(text)
+        .map_err(|error| error.to_string().replace(", line 1 column ", ", column "))?;
     let map = content.as_map().ok_or("it is not an object")?;
     let field = |key: &str| {
         let text = map.get(key).and_then(Content::as_text);

@@ -1,4 +1,6 @@
 //! A store across a border: the golden export, every refusal, and what a failure leaves.
+//!
+//! Long: the refusals stand beside one another.
 
 use std::fs;
 use std::io::{self, BufReader, Read};
@@ -289,8 +291,7 @@ fn what_is_connected_to_nothing_is_refused() {
     let (_, misfiled) = Encoded::state(StateNode::Leaf(Leaf { nodes }));
     refused(&with(2, &[&stray, &misfiled]), 3, "under");
     let nodes = [(NodeId::from_stored("gone"), mnem_store::ObjectId::from(root).into())];
-    let (_, absent) =
-        Encoded::state(StateNode::Leaf(Leaf { nodes: nodes.into_iter().collect() }));
+    let (_, absent) = Encoded::state(StateNode::Leaf(Leaf { nodes: nodes.into_iter().collect() }));
     refused(&with(2, &[&absent]), 2, "is missing");
     // The last line but one of the merged history is no branch's and not HEAD's.
     let mut lines = all[..all.len() - 1].to_vec();
@@ -362,10 +363,8 @@ fn bytes_that_are_not_canonical_are_refused() {
     // A map of one key, which stands twice.
     let bytes = crate::hex::unhex("a2616101616101");
     let id = mnem_store::codec::encoded::hash(&bytes);
-    let line = format!(
-        r#"{{"type":"object","kind":"state","id":"{id}","bytes":"{}"}}"#,
-        hex(&bytes)
-    );
+    let line =
+        format!(r#"{{"type":"object","kind":"state","id":"{id}","bytes":"{}"}}"#, hex(&bytes));
     let mut lines = all[..all.len() - 1].to_vec();
     lines.insert(1, line);
     refused(&sealed(&lines), 2, "cannot be read");
@@ -582,7 +581,8 @@ fn an_import_is_published_in_parts() {
     let parts = Arc::new(AtomicU64::new(0));
     let through = |backend| {
         let count: fn(&Counting<_>) -> u64 = |counting| counting.counts().publishes;
-        Arc::new(Told { inner: Counting::new(backend), count, count_at_end: Arc::clone(&parts) }) as _
+        Arc::new(Told { inner: Counting::new(backend), count, count_at_end: Arc::clone(&parts) })
+            as _
     };
     let (copy, _) =
         import_through(&mut text.as_bytes(), directory.path(), environment, through).unwrap();

@@ -35,8 +35,7 @@ impl Pair {
             Head::Attached(_) => None,
         };
         let tips: BTreeSet<_> = self.model.branches.values().copied().chain(detached).collect();
-        let reached: BTreeSet<_> =
-            tips.iter().flat_map(|tip| self.model.ancestors(*tip)).collect();
+        let reached: BTreeSet<_> = tips.iter().flat_map(|tip| self.model.ancestors(*tip)).collect();
         assert_eq!(carried.commits, reached.len() as u64);
         for commit in &reached {
             let memory = copy.snapshot_at(&commit.to_string()).unwrap().memory("", None).unwrap();
