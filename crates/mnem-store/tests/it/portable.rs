@@ -589,3 +589,59 @@ fn an_import_is_published_in_parts() {
     assert_eq!(parts.load(Ordering::SeqCst), 3, "1,024 commits at a time");
     assert_eq!(stream(&copy), text);
 }
+
+#[test]
+fn a_long_chain_of_nested_ids_crosses() {
+    let store = Store::in_memory(&InitOptions::default(), environment()).unwrap();
+    let name = |length: usize| "a".repeat(length);
+    let chain = (1..=1_024).map(|n| (id(&name(n)), Some(note(&name(n), "x")))).collect();
+    store.write(chain, &meta("a chain")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let (copy, carried) = imported(stream(&store).as_bytes(), directory.path()).unwrap();
+    assert_eq!(carried.nodes, 1_024);
+    assert!(carried.states > 1_000);
+    assert_eq!(copy.snapshot().unwrap().count().unwrap(), 1_024);
+}
+
+/// What only version 1 wrote: a flat state of many entries, ids without limits, a branch that
+/// looks like a commit.
+#[test]
+fn what_an_old_store_held_crosses() {
+    let long = "x".repeat(5_000);
+    let ids = (0..40).map(|n| format!("n{n}")).chain([String::new(), long, "a\0b".into()]);
+    let nodes = ids.map(|id| {
+        Encoded::node(MemoryNode::note(NodeId::from_stored(id), mnem_store::Content::Null))
+    });
+    let (versions, objects): (Vec<_>, Vec<_>) = nodes.unzip();
+    let entries = objects.iter().zip(versions).map(|(object, version)| {
+        let (_, decoded) = Encoded::decode(object.bytes()).unwrap();
+        let mnem_store::object::Object::Node(node) = decoded else { panic!("a node") };
+        (node.id, version)
+    });
+    let (state, leaf) = Encoded::state(StateNode::Leaf(Leaf { nodes: entries.collect() }));
+    let (message, author) = ("old".into(), "a".into());
+    let (tip, commit) =
+        Encoded::commit(Commit { parents: Vec::new(), state, message, author, time: -1 });
+    let mut all = lines(&stream(&told()));
+    all.truncate(1);
+    all.extend(objects.iter().chain([&leaf, &commit]).map(object));
+    let name = "7".repeat(64);
+    all.push(format!(r#"{{"type":"branch","name":"{name}","commit":"{tip}"}}"#));
+    all.push(format!(r#"{{"type":"head","branch":"{name}"}}"#));
+    let text = sealed(&all);
+    let directory = tempfile::tempdir().unwrap();
+    let (copy, carried) = imported(text.as_bytes(), directory.path()).unwrap();
+    assert_eq!((carried.nodes, carried.states), (43, 1));
+    assert_eq!(copy.head_commit().unwrap(), Some(tip));
+    assert_eq!(copy.snapshot().unwrap().count().unwrap(), 43);
+    assert_eq!(copy.verify(|_| ()).unwrap().problems, Vec::<String>::new());
+    // A writer takes entries in their order, so the lines differ in theirs alone.
+    let again = stream(&copy);
+    let sorted = |text: &str| {
+        let mut lines = lines(text);
+        lines.pop();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&again), sorted(&text));
+}
