@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from .errors import InvalidRefError, MnemError
 from .store import Store
@@ -314,7 +314,7 @@ def import_json(
     return store._handle.import_json(path, name, message, author, time_ms)  # noqa: SLF001
 
 
-class Mem0Memory(Protocol):
+class _Mem0Memory(Protocol):
     """What :func:`import_mem0` asks of a ``mem0.Memory``."""
 
     def get_all(self, *, filters: dict[str, Any], top_k: int, show_expired: bool) -> Any:
@@ -327,7 +327,7 @@ _MEM0_FIRST = 1_000
 
 def import_mem0(
     store: Store,
-    mem0_memory: Mem0Memory,
+    mem0_memory: _Mem0Memory,
     *,
     filters: Mapping[str, Any],
     summary: str | None = None,
@@ -390,7 +390,7 @@ def import_mem0(
     return ImportReport(len(nodes), written, tuple(skipped), head)
 
 
-def _mem0_records(memory: Mem0Memory, filters: dict[str, Any]) -> list[dict[str, Any]]:
+def _mem0_records(memory: _Mem0Memory, filters: dict[str, Any]) -> list[dict[str, Any]]:
     """Every record: Mem0 has no cursor, so it is asked for more until it has no more."""
     asked = _MEM0_FIRST
     while True:
@@ -398,11 +398,14 @@ def _mem0_records(memory: Mem0Memory, filters: dict[str, Any]) -> list[dict[str,
         if inspect.iscoroutine(answer):
             answer.close()
             raise InvalidRefError("the memory is asynchronous; open it as mem0.Memory to import it")
-        records = answer.get("results") if isinstance(answer, dict) else None
-        if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
-            raise InvalidRefError(
-                "the memory did not answer with a list of results, as Mem0 2 does"
-            )
+        results = (
+            cast("dict[str, Any]", answer).get("results") if isinstance(answer, dict) else None
+        )
+        records = cast("list[dict[str, Any]]", results) if isinstance(results, list) else None
+        if records is None or not all(
+            isinstance(each, dict) for each in cast("list[Any]", records)
+        ):
+            raise InvalidRefError("the answer is no list of results, as Mem0 2 gives")
         if len(records) < asked:
             return records
         asked *= 2
@@ -414,15 +417,15 @@ def _mem0_node(record: dict[str, Any]) -> MemoryNode:
         raise ValueError("it has no text")
     if not record.get("id"):
         raise ValueError("it has no id")
-    said = {
+    said: dict[str, Any] = {
         key: value
         for key, value in sorted(record.items())
         if key not in {"id", "memory", "metadata"} and value is not None
     }
-    own = record.get("metadata") or {}
+    own: dict[str, Any] = record.get("metadata") or {}
     # Mem0 keeps its own names out of a caller's metadata; should one be there, both stay.
     said = {**own, **said} if not said.keys() & own.keys() else {"metadata": own, **said}
-    content = {"memory": text, "metadata": said} if said else {"memory": text}
+    content: dict[str, Any] = {"memory": text, "metadata": said} if said else {"memory": text}
     source = record.get("actor_id") or record.get("role")
     return MemoryNode(
         f"mem0:{record['id']}",
