@@ -62,7 +62,9 @@ def offline(monkeypatch):
 
 @pytest.fixture
 def memory(tmp_path):
-    return opened(Memory, tmp_path)
+    memory = opened(Memory, tmp_path)
+    yield memory
+    memory.vector_store.client.close()
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ pub fn run(commits: usize) -> Outcome<()> {
         let id = NodeId::new(format!("session:{:04}", number * 7 % NODES))?;
         let text = format!("fact {number}, {}", "y".repeat(60));
         let node = (number % 10 != 9).then(|| MemoryNode::note(id.clone(), Content::text(text)));
-        let meta = Meta { time: Some(number as i64), ..Meta::new("learn", "agent") };
+        let time = Some(i64::try_from(number)?);
+        let meta = Meta { time, ..Meta::new("learn", "agent") };
         store.write(Changes::from([(id, node)]), &Meta { allow_empty: true, ..meta })?;
     }
     let mut out = BufWriter::new(std::io::stdout().lock());

@@ -645,3 +645,21 @@ fn what_an_old_store_held_crosses() {
     };
     assert_eq!(sorted(&again), sorted(&text));
 }
+
+#[test]
+fn a_detached_head_crosses_with_what_it_alone_reaches() {
+    let store = told();
+    let side = store.on(&BranchName::new("agent/a").unwrap(), "tester").unwrap();
+    let lost = put(&side, "guess", "right");
+    let _ = side.undo(None, &MergeOptions::default()).unwrap();
+    let without = stream(&store).lines().count();
+    store.checkout(&lost.to_string(), true).unwrap();
+    let text = stream(&store);
+    assert!(text.lines().count() > without);
+    let directory = tempfile::tempdir().unwrap();
+    let (copy, _) = imported(text.as_bytes(), directory.path()).unwrap();
+    assert_eq!(copy.head().unwrap(), mnem_store::Head::Detached(lost));
+    let guess = copy.snapshot().unwrap().get(&id("guess")).unwrap().unwrap();
+    assert_eq!(guess.content.as_text(), Some("right"));
+    assert_eq!(stream(&copy), text);
+}
