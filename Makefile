@@ -40,10 +40,13 @@ test-python: wheel .venv/test/ready
 	.venv/test/bin/pytest --import-mode=importlib python/tests
 	.venv/test/bin/python tools/demo_svg.py --check
 
-# Published packages that build on ours, unchanged, in an environment of their own.
-test-adapters: wheel .venv/published/ready
+# Published packages that build on ours, unchanged, and those that we read from, each in an
+# environment of its own.
+test-adapters: wheel .venv/published/ready .venv/mem0/ready
 	.venv/published/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	.venv/published/bin/pytest --import-mode=importlib tests/published
+	.venv/mem0/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/mem0/bin/pytest --import-mode=importlib tests/mem0
 
 # A wrong belief is found, traced and put right, in real commands.
 demo: wheel .venv/demo/ready
@@ -106,6 +109,11 @@ wheel: .venv/tools/ready
 .venv/published/ready: tests/published/requirements.txt | need wheel
 	tools/python -m venv --clear .venv/published
 	.venv/published/$(PIP) $(WHEEL) -r $<
+	touch $@
+
+.venv/mem0/ready: tests/mem0/requirements.txt | need
+	tools/python -m venv --clear .venv/mem0
+	.venv/mem0/$(PIP) -r $<
 	touch $@
 
 .venv/demo/ready: | need

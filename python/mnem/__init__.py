@@ -35,10 +35,12 @@ from .errors import (
 from .store import Store
 from .types import (
     Blame,
+    Carried,
     ChatReport,
     Commit,
     Conflict,
     Flip,
+    ImportReport,
     MemoryNode,
     MergeResult,
     Move,
@@ -56,6 +58,7 @@ __version__ = _mnem.version()
 __all__ = [
     "Blame",
     "BusyError",
+    "Carried",
     "ChatReport",
     "Commit",
     "Conflict",
@@ -63,6 +66,7 @@ __all__ = [
     "CorruptStoreError",
     "Flip",
     "FormatVersionError",
+    "ImportReport",
     "InvalidRefError",
     "LocalRows",
     "MemoryNode",
@@ -81,6 +85,7 @@ __all__ = [
     "Verified",
     "__version__",
     "agents",
+    "import_store",
     "init",
     "keys",
     "new_id",
@@ -145,6 +150,28 @@ def open(
     'ref: main'
     """
     return Store.open(path, busy_timeout=busy_timeout, allow_network=allow_network)
+
+
+def import_store(src: str | os.PathLike[str], dest: str | os.PathLike[str] = ".") -> Store:
+    """Make a store in a directory from a file that :meth:`mnem.Store.export` wrote, and open it.
+
+    Commit ids, branches, HEAD and memory at every commit are what they were. Everything is
+    checked before the store is there: CorruptStoreError names the line of an export that was cut
+    short or changed, and nothing is left behind. StoreExistsError when there is a store at
+    ``dest`` or above; FormatVersionError when a newer release wrote the export; StoreIoError when
+    the disk refuses.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     file, copy = (pathlib.Path(directory) / name for name in ("memory.jsonl", "copy"))
+    ...     store = mnem.open(":memory:")
+    ...     _ = mnem.agents.remember(store, "plan", "basic")
+    ...     _ = store.export(file)
+    ...     with mnem.import_store(file, copy) as other:
+    ...         other.head_commit() == store.head_commit()
+    True
+    """
+    return Store(_mnem.import_store(src, dest))
 
 
 def new_id() -> str:

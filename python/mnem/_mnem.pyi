@@ -7,9 +7,11 @@ from typing import Any, final
 
 from .types import (
     Blame,
+    Carried,
     ChatReport,
     Commit,
     Flip,
+    ImportReport,
     MemoryNode,
     MergeResult,
     Move,
@@ -25,6 +27,7 @@ __all__ = [
     "after_fork_in_parent",
     "before_fork",
     "error_codes",
+    "import_store",
     "in_memory",
     "init",
     "key_join",
@@ -57,6 +60,7 @@ def init(
     allow_network: bool,
 ) -> Store: ...
 def open(path: str | os.PathLike[str], busy_timeout: float, allow_network: bool) -> Store: ...
+def import_store(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> Store: ...
 def in_memory(default_branch: str | None, reproducible: bool) -> Store: ...
 
 @final
@@ -174,6 +178,15 @@ class Store:
     def local_get(self, owner: str, key: bytes) -> bytes | None: ...
     def local_set(self, owner: str, key: bytes, value: bytes | None) -> None: ...
     def local_rows(self, owner: str, prefix: bytes) -> list[tuple[bytes, bytes]]: ...
+    def export(self, path: str | os.PathLike[str]) -> Carried: ...
+    def import_json(
+        self,
+        path: str | os.PathLike[str],
+        source: str,
+        message: str,
+        author: str,
+        time_ms: int | None,
+    ) -> ImportReport: ...
     def import_chat(
         self,
         messages: Iterable[Mapping[str, Any]],

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._mnem import Snapshot
-    from .types import Blame, Commit, Flip, MergeResult, Move, NodeChange, UndoResult, Verified
+    from .types import (
+        Blame,
+        Carried,
+        Commit,
+        Flip,
+        MergeResult,
+        Move,
+        NodeChange,
+        UndoResult,
+        Verified,
+    )
 
 __all__ = ["Store"]
 
@@ -769,6 +779,24 @@ class Store:
         True
         """
         return self._handle.verify()
+
+    # ---- in and out ----
+
+    def export(self, path: str | os.PathLike[str]) -> Carried:
+        """Write the whole store to a file, which :func:`mnem.import_store` makes a store of.
+
+        It holds every commit that a branch or HEAD reaches, the branches and HEAD. The reflog,
+        staging and local rows stay behind. The file is there whole or as it was. StoreIoError
+        when it cannot be written; InvalidRefError when something stands there that is no file.
+
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     store = mnem.open(":memory:")
+        ...     _ = mnem.agents.remember(store, "plan", "basic")
+        ...     store.export(pathlib.Path(directory) / "memory.jsonl").commits
+        1
+        """
+        return self._handle.export(path)
 
     # ---- beside memory ----
 

@@ -11,10 +11,12 @@ from typing import Any
 
 __all__ = [
     "Blame",
+    "Carried",
     "ChatReport",
     "Commit",
     "Conflict",
     "Flip",
+    "ImportReport",
     "MemoryNode",
     "MergeResult",
     "Move",
@@ -382,6 +384,56 @@ class Verified:
             "commits": self.commits,
             "branches": self.branches,
             "problems": list(self.problems),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What an export holds: memory node versions, state objects, commits and branches."""
+
+    nodes: int
+    states: int
+    commits: int
+    branches: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields.
+
+        >>> import tempfile, pathlib
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     store.export(pathlib.Path(directory) / "memory.jsonl").to_dict()
+        {'nodes': 1, 'states': 1, 'commits': 1, 'branches': 1}
+        """
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What reading memories from elsewhere came to.
+
+    ``read`` counts memories, ``written`` those of them that were new or changed. ``skipped`` has
+    a pair for each record that was not read: which it was, a line or an id, and why. ``head`` is
+    the branch's commit afterwards.
+    """
+
+    read: int
+    written: int
+    skipped: tuple[tuple[str, str], ...]
+    head: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ``skipped`` as a list of lists.
+
+        >>> mnem.types.ImportReport(2, 1, (("line 3", "it is not an object"),), None).to_dict()
+        {'read': 2, 'written': 1, 'skipped': [['line 3', 'it is not an object']], 'head': None}
+        """
+        return {
+            "read": self.read,
+            "written": self.written,
+            "skipped": [list(pair) for pair in self.skipped],
+            "head": self.head,
         }
 
 

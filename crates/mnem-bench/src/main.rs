@@ -9,6 +9,7 @@
 
 mod counted;
 mod floor;
+mod history;
 mod replay;
 mod sizes;
 
@@ -17,6 +18,12 @@ use std::error::Error;
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    if let [verb, commits] = words.as_slice()
+        && verb == "history"
+    {
+        return history::run(commits.parse()?);
+    }
     // Beside the build, not in a memory file system: an fsync must mean something.
     let place = tempfile::Builder::new().prefix("mnem-bench-").tempdir_in("target")?;
     replay::run(place.path())?;

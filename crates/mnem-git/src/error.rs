@@ -10,14 +10,16 @@ pub const USAGE: u8 = 2;
 pub const TROUBLE: u8 = 3;
 
 /// What helps where the engine has no hint. Words between backquotes are a command that exists.
-pub const HINTS: [&str; 9] = [
+pub const HINTS: [&str; 11] = [
     HINT_BRANCH,
     HINT_EMPTY,
+    HINT_EXPORT,
     HINT_GET,
     HINT_JSON_TEXT,
     HINT_LOG,
     HINT_NEVER,
     HINT_NEW,
+    HINT_SOURCE,
     HINT_TRANSCRIPT_NAME,
     HINT_USAGE,
 ];
@@ -25,6 +27,8 @@ pub const HINTS: [&str; 9] = [
 pub const HINT_BRANCH: &str = "`mnem remember ID CONTENT --branch NAME` writes to a branch; `mnem checkout NAME` switches to it";
 /// Empty text is asked for.
 pub const HINT_EMPTY: &str = r#"`mnem remember ID --content-json '""'` writes empty text"#;
+/// An answer in JSON beside a stream.
+pub const HINT_EXPORT: &str = "`mnem export FILE --json` writes the stream to a file";
 /// A node where a revision belongs.
 pub const HINT_GET: &str = "`mnem get ID` prints one memory; `mnem show REV` prints all of it";
 /// Text in JSON.
@@ -37,6 +41,8 @@ pub const HINT_NEVER: &str =
 /// Both an id and `--new`.
 pub const HINT_NEW: &str =
     "`mnem remember --new CONTENT` makes the id; `mnem remember ID CONTENT` takes one";
+/// Memories from standard input.
+pub const HINT_SOURCE: &str = "`mnem import-json - --source NAME` gives it one";
 /// A transcript from standard input.
 pub const HINT_TRANSCRIPT_NAME: &str = "`mnem import-chat FILE --transcript NAME` gives it one";
 /// A command line that does not parse.

@@ -320,6 +320,11 @@ pub fn prompt(text: &str) {
     }
 }
 
+/// Standard output for a stream that is written piece by piece.
+pub fn raw_stdout() -> impl Write {
+    io::BufWriter::new(io::stdout().lock())
+}
+
 /// Whether there is a person who could press a key.
 pub fn has_keys() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()

@@ -25,7 +25,7 @@ mod _mnem {
     #[pymodule_export]
     use crate::keys::{key_join, key_prefix, key_split, key_unencoded};
     #[pymodule_export]
-    use crate::store::{PySnapshot, PyStore, in_memory, init, open};
+    use crate::store::{PySnapshot, PyStore, import_store, in_memory, init, open};
 
     use crate::errors::guarded;
 

@@ -4,7 +4,9 @@
 
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use mnem_git::system;
 use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{DiffTarget, MergeOptions, Meta, NodeTest};
 use mnem_store::portable::chat::{self, ChatOptions, Rule};
+use mnem_store::portable::{self, plain::import_json};
 use mnem_store::store::local::LocalEdit;
 use mnem_store::{BranchName, Environment, Error, InitOptions, NodeId, Snapshot, Store};
 use pyo3::prelude::*;
@@ -164,6 +167,22 @@ pub fn init(
         let environment = environment(allow_network);
         Ok(PyStore(py.detach(|| Store::init(&path, &options, environment))?))
     })
+}
+
+/// Makes a store in a directory from an export, and opens it.
+#[pyfunction]
+pub fn import_store(py: Python<'_>, source: PathBuf, path: PathBuf) -> PyResult<PyStore> {
+    guarded(|| {
+        let (store, _) = py.detach(|| {
+            let file = File::open(&source).map_err(|error| cannot_read(&source, error))?;
+            portable::import(&mut BufReader::new(file), &path, system::environment(), |_| ())
+        })?;
+        Ok(PyStore(store))
+    })
+}
+
+fn cannot_read(path: &Path, error: io::Error) -> Error {
+    Error::io(format!("cannot read {}", path.display()), error)
 }
 
 /// Opens the store at a directory or above it; waits this many seconds for another process.
@@ -727,6 +746,34 @@ impl PyStore {
                 .iter()
                 .map(|(key, value)| (PyBytes::new(py, key), PyBytes::new(py, value)))
                 .collect())
+        })
+    }
+
+    // ---- in and out ----
+
+    fn export<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let carried = py.detach(|| self.0.export_to(&path, |_| ()))?;
+            Ok(types::carried_to_python(py, &carried)?)
+        })
+    }
+
+    fn import_json<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        source: Text,
+        message: Text,
+        author: Text,
+        time_ms: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let meta = meta(message, Some(author), time_ms, false);
+            let report = py.detach(|| {
+                let bytes = std::fs::read(&path).map_err(|error| cannot_read(&path, error))?;
+                import_json(&self.0, &bytes, &source, &meta)
+            })?;
+            Ok(types::json_report_to_python(py, &report)?)
         })
     }
 

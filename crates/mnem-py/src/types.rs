@@ -9,7 +9,9 @@ use mnem_store::ops::{
     Blame, Changes, Conflict, Flip, MergeOutcome, NodeChange, Resolution, RevertOutcome, Strategy,
     UndoOutcome, Undone, Verified,
 };
+use mnem_store::portable::Carried;
 use mnem_store::portable::chat::ChatReport;
+use mnem_store::portable::plain::JsonReport;
 use mnem_store::store::snapshot::Memory;
 use mnem_store::{
     Commit, CommitId, Content, ContentKind, Error, MemoryNode, NodeId, NodeVersionId, Provenance,
@@ -242,6 +244,23 @@ fn conflicts_to_python<'py>(
 pub fn verified_to_python<'py>(py: Python<'py>, verified: &Verified) -> Made<'py> {
     let Verified { nodes, states, commits, branches, problems } = verified;
     class(py, "Verified")?.call1((nodes, states, commits, branches, PyTuple::new(py, problems)?))
+}
+
+/// A `Carried`.
+pub fn carried_to_python<'py>(py: Python<'py>, carried: &Carried) -> Made<'py> {
+    let Carried { nodes, states, commits, branches } = carried;
+    class(py, "Carried")?.call1((nodes, states, commits, branches))
+}
+
+/// An `ImportReport`.
+pub fn json_report_to_python<'py>(py: Python<'py>, report: &JsonReport) -> Made<'py> {
+    let skipped = report.skipped.iter().map(|it| (format!("line {}", it.line), &it.reason));
+    class(py, "ImportReport")?.call1((
+        report.read,
+        report.written,
+        PyTuple::new(py, skipped.collect::<Vec<_>>())?,
+        report.head.map(|commit| commit.to_string()),
+    ))
 }
 
 /// A `ChatReport`.

@@ -110,6 +110,8 @@ hints! {
     Verify => "`mnem verify` lists what is damaged",
     Retry => "read the branch again and retry: `mnem log -n 1`",
     Upgrade => "a newer release of mnem reads this store; `mnem --version` names this one",
+    ExportAgain => "`mnem export FILE`, at the store it came from, writes it again",
+    ExportToPipe => "`mnem export -` writes to standard output",
     OtherTranscript => "`mnem import-chat FILE --transcript NAME` under another name keeps both",
     WaitOrStop => "wait for the other process to finish, or stop it",
     CheckPermissions => "check that the directory can be written and that the disk has room",

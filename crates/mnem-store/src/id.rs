@@ -133,7 +133,7 @@ fn parse_hex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-fn hex_value(digit: u8) -> Option<u8> {
+pub(crate) fn hex_value(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

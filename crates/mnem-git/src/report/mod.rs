@@ -12,8 +12,11 @@ pub mod commit;
 pub mod completions;
 pub mod demo;
 pub mod diff;
+pub mod export;
 pub mod get;
+pub mod import;
 pub mod import_chat;
+pub mod import_json;
 pub mod inbox;
 pub mod init;
 pub mod log;
@@ -98,6 +101,9 @@ pub fn schemas() -> (Vec<Answer>, serde_json::Map<String, serde_json::Value>) {
         answer::<verify::Verify>(&mut generator),
         answer::<stats::Stats>(&mut generator),
         answer::<cat_object::CatObject>(&mut generator),
+        answer::<export::Export>(&mut generator),
+        answer::<import::Import>(&mut generator),
+        answer::<import_json::ImportJson>(&mut generator),
         answer::<import_chat::ImportChat>(&mut generator),
         answer::<demo::Demo>(&mut generator),
         answer::<completions::Completions>(&mut generator),

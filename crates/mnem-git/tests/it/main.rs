@@ -4,6 +4,7 @@
 mod bound;
 mod branches;
 mod completions;
+mod crossing;
 mod demo;
 mod docs;
 mod hints;

@@ -71,6 +71,17 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("verify", &["mnem verify"]),
     ("stats", &["mnem stats"]),
     ("cat-object", &["mnem log -n 1", "mnem cat-object HEAD"]),
+    ("export", &["mnem export memory.jsonl", "mnem export --at HEAD~1"]),
+    (
+        "import",
+        &[
+            "mnem init notes",
+            "mnem -C notes remember plan Pro",
+            "mnem -C notes export notes.jsonl",
+            "mnem import notes.jsonl copy",
+        ],
+    ),
+    ("import-json", &["mnem import-json memory.json", "mnem log -n 1"]),
     ("import-chat", &["mnem import-chat chat.json", "mnem import-chat chat.json"]),
     ("completions", &["mnem completions bash > mnem.bash"]),
 ];
@@ -83,6 +94,10 @@ const CHAT: &str = r#"[
         "content": "{\"reservation_id\": \"4WQ150\", \"status\": \"booked\"}"}
 ]"#;
 
+const GRAPH: &str = r#"{"type":"entity","name":"ada","entityType":"person","observations":["is the contact"]}
+{"type":"relation","from":"ada","to":"billing","relationType":"works in"}
+"#;
+
 /// What a terminal shows of some commands.
 fn example(lines: &[&str]) -> String {
     let mut t =
@@ -93,6 +108,7 @@ fn example(lines: &[&str]) -> String {
         }
     }
     t.write("chat.json", CHAT);
+    t.write("memory.json", GRAPH);
     let mut text = String::new();
     for line in lines {
         // An example of an id is one that the reader has just seen.

@@ -180,6 +180,11 @@ impl<F: Fn(Question) -> Result<(), BackendError>> View for Watched<'_, F> {
         self.inner.object(id)
     }
 
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        (self.before)(Question::Other)?;
+        self.inner.number(id)
+    }
+
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
         (self.before)(Question::Other)?;
         self.inner.reference(name)

@@ -113,6 +113,10 @@ impl View for MemoryView {
         Ok(found.map_or(Outcome::Absent, |(.., bytes)| Outcome::Present(Arc::clone(bytes))))
     }
 
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        Ok(self.0.objects.get(id).map(|(number, ..)| *number))
+    }
+
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
         Ok(self.0.refs.get(name).copied())
     }

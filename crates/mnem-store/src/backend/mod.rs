@@ -78,6 +78,9 @@ pub trait View {
     /// The bytes of an object, as stored: whoever asks hashes them.
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError>;
 
+    /// Where an object stands among all that was published; none when it is not stored.
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError>;
+
     /// The commit a branch points at.
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError>;
 

@@ -48,6 +48,8 @@ impl Operation {
     pub const UNDO: Self = Self::named("undo");
     /// A new branch.
     pub const BRANCH: Self = Self::named("branch");
+    /// A commit that came with an import.
+    pub const IMPORT: Self = Self::named("import");
     /// A deleted branch.
     pub const DELETE: Self = Self::named("delete");
 

@@ -61,6 +61,18 @@ impl Store {
         environment: Environment,
     ) -> Result<Self, Error> {
         BranchName::new(options.default_branch.as_str())?;
+        let head = Head::Attached(options.default_branch.clone());
+        let (store, ()) = Self::make(directory, environment, |_| Ok((options.clone(), head, ())))?;
+        Ok(store)
+    }
+
+    /// The same, with what `fill` publishes, and HEAD where it says. When it fails nothing is
+    /// left behind.
+    pub(crate) fn make<T>(
+        directory: &Path,
+        environment: Environment,
+        fill: impl FnOnce(Arc<dyn Backend>) -> Result<(InitOptions, Head, T), Error>,
+    ) -> Result<(Self, T), Error> {
         let place =
             |error| Error::io(format!("cannot make a store in {}", directory.display()), error);
         let root = std::path::absolute(directory).map_err(place)?;
@@ -68,21 +80,21 @@ impl Store {
             return Err(exists(&found));
         }
         network::check(&root, &environment)?;
-        fs::create_dir_all(&root).map_err(place)?;
         let unique = u64::from_be_bytes(environment.random()?);
-        let beside = root.join(format!("{STORE_DIRECTORY}.new-{unique:016x}"));
-        let built = build(&beside, options, &environment)
-            .and_then(|()| match fs::rename(&beside, root.join(STORE_DIRECTORY)) {
-                // Another made one meanwhile.
-                Err(_) if nearest(&root).is_some() => Err(exists(&root)),
-                renamed => renamed.map_err(place),
-            })
-            .and_then(|()| files::sync_directory(&root).map_err(place));
-        if let Err(error) = built {
-            let _ = fs::remove_dir_all(&beside); // the first error is the one to tell
-            return Err(error);
+        let scaffold = Scaffold {
+            new: root.ancestors().take_while(|path| !path.exists()).map(Path::to_owned).collect(),
+            beside: root.join(format!("{STORE_DIRECTORY}.new-{unique:016x}")),
+        };
+        fs::create_dir_all(&root).map_err(place)?;
+        let told = build(&scaffold.beside, &environment, fill)?;
+        match fs::rename(&scaffold.beside, root.join(STORE_DIRECTORY)) {
+            // Another made one meanwhile.
+            Err(_) if nearest(&root).is_some() => return Err(exists(&root)),
+            renamed => renamed.map_err(place)?,
         }
-        Self::open_at(root, environment)
+        drop(scaffold);
+        files::sync_directory(&root).map_err(place)?;
+        Ok((Self::open_at(root, environment)?, told))
     }
 
     /// Opens the store at a directory or the nearest one above it.
@@ -213,8 +225,31 @@ fn new_config(options: &InitOptions, engine: Option<config::Engine>) -> Config {
     }
 }
 
+/// What a store that is being made leaves when it is not finished. Dropped, it is taken away;
+/// a directory that holds anything else stays.
+struct Scaffold {
+    /// The store, until it is renamed into its place.
+    beside: PathBuf,
+    /// Directories that were not there before, the innermost first.
+    new: Vec<PathBuf>,
+}
+
+impl Drop for Scaffold {
+    fn drop(&mut self) {
+        // The first error is the one to tell.
+        let _ = fs::remove_dir_all(&self.beside);
+        for directory in &self.new {
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}
+
 /// Writes every file of a new store into a directory that does not exist yet.
-fn build(directory: &Path, options: &InitOptions, environment: &Environment) -> Result<(), Error> {
+fn build<T>(
+    directory: &Path,
+    environment: &Environment,
+    fill: impl FnOnce(Arc<dyn Backend>) -> Result<(InitOptions, Head, T), Error>,
+) -> Result<T, Error> {
     let failed = |error| Error::io(format!("cannot write {}", directory.display()), error);
     fs::create_dir(directory).map_err(failed)?;
     let backend = RedbBackend::create(
@@ -222,16 +257,16 @@ fn build(directory: &Path, options: &InitOptions, environment: &Environment) -> 
         environment.random()?,
         Settings::default(),
     )?;
-    drop(backend);
+    // Whoever fills it has closed it when this returns.
+    let (options, head, told) = fill(Arc::new(backend))?;
     let config = new_config(
-        options,
+        &options,
         Some(config::Engine {
             backend: ENGINE.into(),
             file_format: ENGINE_FORMAT,
             data_file: DATA_FILE.into(),
         }),
     );
-    let head = Head::Attached(options.default_branch.clone());
     for (name, text) in [
         (HEAD_FILE, format!("{}\n", head.render())),
         (LOCK_FILE, String::new()),
@@ -241,7 +276,8 @@ fn build(directory: &Path, options: &InitOptions, environment: &Environment) -> 
     ] {
         files::write_synced(&directory.join(name), text.as_bytes()).map_err(failed)?;
     }
-    files::sync_directory(directory).map_err(failed)
+    files::sync_directory(directory).map_err(failed)?;
+    Ok(told)
 }
 
 /// Why no store is made where something is.

@@ -21,6 +21,7 @@ use self::forgetful::Forgetful;
 use crate::model::{Agreed, Joined, Memory, Model, Value};
 use crate::support::{config, environment, id};
 
+mod carried;
 mod forgetful;
 mod taken_back;
 

@@ -30,6 +30,7 @@ mod objects;
 mod open;
 mod patience;
 mod places;
+mod portable;
 mod position;
 mod questions;
 mod refused;

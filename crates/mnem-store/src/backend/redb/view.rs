@@ -54,6 +54,10 @@ impl View for RedbView<'_> {
         self.ask(|moment| moment.object(id))
     }
 
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        self.ask(|moment| moment.place(id))
+    }
+
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
         if let Some(tips) = &self.moment.tips {
             return Ok(tips.get(name).copied());

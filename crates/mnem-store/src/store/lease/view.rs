@@ -125,6 +125,10 @@ impl View for LeasedView<'_> {
         self.open()?.object(id)
     }
 
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        self.open()?.number(id)
+    }
+
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
         match self.known_tips() {
             Some(tips) => Ok(tips.get(name).copied()),
