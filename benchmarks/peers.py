@@ -1,0 +1,515 @@
+"""The same work on Mnemosyne and on what one would otherwise use, in one run and in turns.
+
+Every subject is a process of its own. In each round each gets a turn of some repetitions, so
+that what the machine does meanwhile meets all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from measure import (
+    FLOOR,
+    PLACE,
+    TOOL,
+    Floor,
+    Worker,
+    allocated,
+    build,
+    content,
+    fresh,
+    machine,
+    milliseconds,
+    name,
+    peak_megabytes,
+    save,
+    say,
+    spread,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pygit2
+
+SIZES = [100, 1_000, 10_000, 100_000]
+# At this many nodes a history of this many commits, in which node 1 was set 16,000 commits ago.
+HISTORY = (1_000, 16_384)
+OLD = 1
+# Repetitions of a turn and rounds of turns.
+CELLS = {
+    "write": (20, 12),
+    "write 100": (2, 8),
+    "read": (50, 12),
+    "diff": (5, 8),
+    "blame": (3, 8),
+    "merge": (3, 8),
+}
+
+
+# Writes over which the bytes of a commit are taken.
+GROWTH = 1_024
+
+
+def text(number: int, revision: int = 0) -> str:
+    return json.dumps(content(number, revision))
+
+
+class Subject:
+    """What is measured: a cell is a method, and `merge` has `prepare_merge` before it."""
+
+    cells: ClassVar = ["write", "write 100", "read"]
+    peer: ClassVar = True
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        self.folder, self.nodes = folder, nodes
+
+    def put(self, items: list[tuple[int, int]]) -> object:
+        raise NotImplementedError
+
+    def prepare(self, cell: str, turn: int) -> Callable[[], object]:
+        """One repetition, ready to be timed."""
+        number = spread(turn, self.nodes)
+        if cell == "write":
+            return lambda: self.put([(number, turn)])
+        if cell == "write 100":
+            items = [(spread(turn + at, self.nodes), turn) for at in range(100)]
+            return lambda: self.put(items)
+        if cell == "read":
+            return lambda: self.read(number)
+        if cell == "merge":
+            branch = self.prepare_merge(turn)
+            return lambda: self.merge(branch)
+        return getattr(self, cell)
+
+    def settle(self) -> None:
+        """Brings what was written to where it stays."""
+
+    def read(self, number: int) -> object:
+        raise NotImplementedError
+
+    def prepare_merge(self, turn: int) -> str:
+        raise NotImplementedError
+
+    def merge(self, branch: str) -> None:
+        raise NotImplementedError
+
+
+def sides(turn: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Ten nodes for one branch and ten others for the other."""
+    ours = [(number, turn) for number in range(10, 20)]
+    return ours, [(number, turn) for number in range(20, 30)]
+
+
+class Mnemosyne(Subject):
+    """Through its Python package, as an agent writes."""
+
+    cells: ClassVar = list(CELLS)
+    peer: ClassVar = False
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        import mnem
+
+        super().__init__(folder, nodes)
+        self.mnem = mnem
+        if (folder / ".mnem").exists():
+            self.store = mnem.open(folder)
+        else:
+            self.store = mnem.init(folder)
+            self.put([(number, 0) for number in range(nodes)])
+
+    def put(self, items: list[tuple[int, int]]) -> object:
+        return self.put_on(self.store, items)
+
+    def put_on(self, store: Any, items: list[tuple[int, int]]) -> object:
+        if len(items) == 1:
+            [(number, revision)] = items
+            return self.mnem.agents.remember(
+                store, name(number), content(number, revision), source="bench"
+            )
+        return self.mnem.agents.remember_many(
+            store,
+            [
+                {"id": name(number), "content": content(number, revision), "source": "bench"}
+                for number, revision in items
+            ],
+        )
+
+    def read(self, number: int) -> object:
+        node = self.store.get(name(number))
+        assert node
+        return node.content
+
+    def diff(self) -> None:
+        new, old = self.store.log(limit=2, first_parent=True)
+        assert self.store.diff(old.id, new.id)
+
+    def blame(self) -> None:
+        assert self.store.blame(name(OLD))
+
+    def prepare_merge(self, turn: int) -> str:
+        branch = f"side-{turn}"
+        ours, theirs = sides(turn)
+        self.put_on(self.store.on(branch), theirs)
+        self.put(ours)
+        return branch
+
+    def merge(self, branch: str) -> None:
+        assert self.store.merge(branch).status == "merged"
+
+
+class Doltlite(Subject):
+    """SQLite with the version control of Dolt, through its SQL functions."""
+
+    cells: ClassVar = list(CELLS)
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        import doltlite  # noqa: F401 - puts itself in SQLite's place
+        import sqlite3
+
+        super().__init__(folder, nodes)
+        self.database = sqlite3.connect(folder / "data.db", isolation_level=None)
+        self.run("create table memory (id text primary key, text text)")
+        self.commit()
+        self.run("begin")
+        self.database.executemany(
+            "insert into memory values (?, ?)",
+            ((name(number), text(number)) for number in range(nodes)),
+        )
+        self.run("commit")
+        self.commit()
+
+    def run(self, sql: str, *values: str) -> list[tuple[Any, ...]]:
+        return self.database.execute(sql, values).fetchall()
+
+    def commit(self) -> None:
+        self.run("select dolt_commit('-A', '-m', 'step')")
+
+    def put(self, items: list[tuple[int, int]]) -> object:
+        if len(items) > 1:
+            self.run("begin")
+        for number, revision in items:
+            self.run("update memory set text = ? where id = ?", text(number, revision), name(number))
+        if len(items) > 1:
+            self.run("commit")
+        return self.commit()
+
+    def read(self, number: int) -> object:
+        [(found,)] = self.run("select text from memory where id = ?", name(number))
+        return json.loads(found)
+
+    def diff(self) -> None:
+        (new,), (old,) = self.run("select commit_hash from dolt_log limit 2")
+        assert self.run(
+            "select * from dolt_diff_memory where from_commit = ? and to_commit = ?", old, new
+        )
+
+    def blame(self) -> None:
+        assert self.run("select * from dolt_blame_memory where id = ?", name(OLD))
+
+    def prepare_merge(self, turn: int) -> str:
+        branch = f"side-{turn}"
+        ours, theirs = sides(turn)
+        self.run("select dolt_branch(?)", branch)
+        self.run("select dolt_checkout(?)", branch)
+        self.put(theirs)
+        self.run("select dolt_checkout('main')")
+        self.put(ours)
+        return branch
+
+    def merge(self, branch: str) -> None:
+        self.run("select dolt_merge(?)", branch)
+
+
+class Git(Subject):
+    """libgit2 with fsync: a file for each node in 256 folders, commits without a work tree."""
+
+    cells: ClassVar = list(CELLS)
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        import pygit2
+
+        super().__init__(folder, nodes)
+        self.git = pygit2
+        self.repository = pygit2.init_repository(str(folder), bare=True)
+        self.who = pygit2.Signature("bench", "bench@example.com", 1_757_000_000, 0)
+        # The fill is synced by none, as a benchmark of it is not the point.
+        pygit2.settings.enable_fsync_gitdir(False)
+        self.put([(number, 0) for number in range(nodes)])
+        pygit2.settings.enable_fsync_gitdir(True)
+
+    def tip(self, branch: str = "main") -> pygit2.Commit:
+        commit = self.repository[self.repository.references[f"refs/heads/{branch}"].target]
+        assert isinstance(commit, self.git.Commit)
+        return commit
+
+    @staticmethod
+    def place(number: int) -> tuple[str, str]:
+        return f"{zlib.crc32(name(number).encode()) % 256:02x}", f"{name(number)}.json"
+
+    def put(self, items: list[tuple[int, int]]) -> object:
+        return self.put_on("main", items)
+
+    def put_on(self, branch: str, items: list[tuple[int, int]]) -> object:
+        known = f"refs/heads/{branch}" in self.repository.references
+        parents = [self.tip(branch)] if known else []
+        root = self.repository.TreeBuilder(*[commit.tree for commit in parents])
+        folders: dict[str, list[tuple[str, str]]] = {}
+        for number, revision in items:
+            folder, file = self.place(number)
+            folders.setdefault(folder, []).append((file, text(number, revision)))
+        for folder, files in folders.items():
+            old = root.get(folder)
+            tree = self.repository.TreeBuilder(*([old] if old else []))
+            for file, written in files:
+                blob = self.repository.create_blob(written.encode())
+                tree.insert(file, blob, self.git.enums.FileMode.BLOB)
+            root.insert(folder, tree.write(), self.git.enums.FileMode.TREE)
+        return self.commit(branch, root.write(), [commit.id for commit in parents])
+
+    def commit(self, branch: str, tree: Any, parents: list[Any]) -> object:
+        return self.repository.create_commit(
+            f"refs/heads/{branch}", self.who, self.who, "step", tree, parents
+        )
+
+    def read(self, number: int) -> object:
+        return json.loads(self.tip().tree["/".join(self.place(number))].data)
+
+    def diff(self) -> None:
+        new = self.tip()
+        assert list(self.repository.diff(new.parents[0], new).deltas)
+
+    def blame(self) -> None:
+        path = "/".join(self.place(OLD))
+        commit = self.tip()
+        blob = commit.tree[path].id
+        while commit.parents and path in (tree := commit.parents[0].tree) and tree[path].id == blob:
+            commit = commit.parents[0]
+
+    def prepare_merge(self, turn: int) -> str:
+        branch = f"side-{turn}"
+        ours, theirs = sides(turn)
+        self.repository.references.create(f"refs/heads/{branch}", self.tip().id)
+        self.put_on(branch, theirs)
+        self.put(ours)
+        return branch
+
+    def merge(self, branch: str) -> None:
+        ours, theirs = self.tip().id, self.tip(branch).id
+        index = self.repository.merge_commits(ours, theirs)
+        assert index.conflicts is None
+        self.commit("main", index.write_tree(self.repository), [ours, theirs])
+
+
+class Sqlite(Subject):
+    """The floor: current rows and a history, no branches and no merge."""
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        super().__init__(folder, nodes)
+        self.floor = Floor(folder / "data.db")
+        self.put([(number, 0) for number in range(nodes)])
+
+    def put(self, items: list[tuple[int, int]]) -> object:
+        return self.floor.put((name(number), text(number, revision)) for number, revision in items)
+
+    def settle(self) -> None:
+        self.floor.database.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+    def read(self, number: int) -> object:
+        question = "select text from current where id = ?"
+        [(found,)] = self.floor.database.execute(question, (name(number),)).fetchall()
+        return json.loads(found)
+
+
+class Lines(Subject):
+    """A dict that is appended to a file of JSON lines, synced."""
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        super().__init__(folder, nodes)
+        self.memory: dict[str, Any] = {}
+        self.file = (folder / "data.jsonl").open("a", encoding="utf-8")
+        self.put([(number, 0) for number in range(nodes)])
+
+    def put(self, items: list[tuple[int, int]]) -> object:
+        for number, revision in items:
+            self.memory[name(number)] = content(number, revision)
+            self.file.write(json.dumps([name(number), content(number, revision)]) + "\n")
+        self.file.flush()
+        return os.fsync(self.file.fileno())
+
+    def read(self, number: int) -> object:
+        return self.memory[name(number)]
+
+
+class Dict(Subject):
+    """A dict: nothing is kept."""
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        super().__init__(folder, nodes)
+        self.memory: dict[str, Any] = {}
+        self.put([(number, 0) for number in range(nodes)])
+
+    def put(self, items: list[tuple[int, int]]) -> object:
+        for number, revision in items:
+            self.memory[name(number)] = content(number, revision)
+        return None
+
+    def read(self, number: int) -> object:
+        return self.memory[name(number)]
+
+
+class Sync(Subject):
+    """The floor of floors: 4 KiB appended and made durable."""
+
+    cells: ClassVar = ["write"]
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        super().__init__(folder, nodes)
+        self.file = os.open(folder / "data", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+
+    def put(self, items: list[tuple[int, int]]) -> object:
+        os.write(self.file, b"x" * 4_096 * len(items))
+        # macOS has no fdatasync.
+        return getattr(os, "fdatasync", os.fsync)(self.file)
+
+
+SUBJECTS: dict[str, type[Subject]] = {
+    "Mnemosyne": Mnemosyne,
+    "DoltLite": Doltlite,
+    "git (libgit2)": Git,
+    FLOOR: Sqlite,
+    "JSONL + fsync": Lines,
+    "dict": Dict,
+    "fdatasync": Sync,
+}
+REDB = "redb alone"
+SMALLEST = "Mnemosyne, 100 nodes"
+REDB_CELLS = ["write", "read"]
+
+
+def serve(subject: str, folder: Path, nodes: int, commits: int) -> None:
+    """Makes a subject and its history, then takes orders; see `measure.Worker`."""
+    made = SUBJECTS[subject](folder, nodes)
+    if not (folder / ".mnem").exists():
+        git = made.git if isinstance(made, Git) else None
+        if git:
+            git.settings.enable_fsync_gitdir(False)
+        for turn in range(1, commits):
+            # Node 1 is set once, at the start.
+            made.put([(OLD, 1) if turn == 1 else (2 + spread(turn, nodes - 2), turn)])
+        if git:
+            git.settings.enable_fsync_gitdir(True)
+    print("ready", flush=True)
+    turn = commits
+    for line in sys.stdin:
+        cell, times = line.rsplit(" ", 1)
+        if cell == "peak":
+            print(peak_megabytes(), flush=True)
+            continue
+        if cell == "grow":
+            print(grow(made, turn, int(times)), flush=True)
+            turn += int(times)
+            continue
+        taken = []
+        for _ in range(int(times)):
+            turn += 1
+            operation = made.prepare(cell, turn)
+            before = time.perf_counter_ns()
+            operation()
+            taken.append(time.perf_counter_ns() - before)
+        print(json.dumps(taken), flush=True)
+
+
+def grow(made: Subject, turn: int, times: int) -> float:
+    """Bytes of disk for each of some writes of one node."""
+    made.settle()
+    os.sync()
+    before = allocated(made.folder)
+    for later in range(turn + 1, turn + 1 + times):
+        made.put([(spread(later, made.nodes), later)])
+    made.settle()
+    os.sync()
+    return (allocated(made.folder) - before) / times
+
+
+def start(subject: str, nodes: int, commits: int = 1) -> Worker:
+    folder = fresh(f"peer-{subject.split()[0]}-{nodes}-{commits}")
+    if subject == REDB:
+        return Worker(TOOL, "redb", folder / "data.redb", "--nodes", str(nodes))
+    if subject == "Mnemosyne" and commits > 1:
+        folder = build(nodes, commits)
+    words = ["--serve", subject, str(folder), str(nodes), str(commits)]
+    return Worker(sys.executable, __file__, *words)
+
+
+def turns(workers: dict[str, Worker], cells: list[str]) -> dict[str, dict[str, float]]:
+    """Medians in milliseconds, by subject and cell; the first of each turn is not counted."""
+    figures: dict[str, dict[str, float]] = {subject: {} for subject in workers}
+    for cell in cells:
+        times, rounds = CELLS[cell]
+        able = [
+            subject
+            for subject in workers
+            if cell in (REDB_CELLS if subject == REDB else SUBJECTS[subject.split(",")[0]].cells)
+        ]
+        taken: dict[str, list[int]] = {subject: [] for subject in able}
+        for _ in range(rounds):
+            for subject in able:
+                taken[subject] += workers[subject].run(cell, times + 1)[1:]
+        for subject in able:
+            figures[subject][cell] = milliseconds(taken[subject])
+    return figures
+
+
+def at(nodes: int) -> dict[str, dict[str, float]]:
+    """Every subject at one size."""
+    workers = {subject: start(subject, nodes) for subject in [*SUBJECTS, REDB]}
+    # The smallest memory again, in the same minute as this one.
+    workers[SMALLEST] = start("Mnemosyne", 100, 2)
+    figures = turns(workers, list(CELLS))
+    for subject in ("Mnemosyne", "DoltLite", "git (libgit2)", FLOOR, "JSONL + fsync"):
+        figures[subject]["bytes per commit"] = workers[subject].run("grow", GROWTH)
+    for subject, worker in workers.items():
+        if subject != REDB:
+            figures[subject]["peak"] = worker.run("peak", 1)
+        worker.close()
+    return figures
+
+
+def with_history(nodes: int, commits: int) -> dict[str, dict[str, float]]:
+    """Those that keep a history, after a long one."""
+    keepers = [subject for subject, kind in SUBJECTS.items() if "blame" in kind.cells]
+    workers = {subject: start(subject, nodes, commits) for subject in keepers}
+    figures = turns(workers, ["write", "diff", "blame", "merge"])
+    for worker in workers.values():
+        worker.close()
+    return figures
+
+
+def main() -> None:
+    figures: dict[str, Any] = {"machine": machine(), "sizes": {}}
+    for nodes in SIZES:
+        figures["sizes"][nodes] = at(nodes)
+        say(nodes, json.dumps(figures["sizes"][nodes]))
+    figures["history"] = with_history(*HISTORY)
+    say(HISTORY, json.dumps(figures["history"]))
+    save("peers", figures)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--serve", nargs=4, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    PLACE.mkdir(parents=True, exist_ok=True)
+    if arguments.serve:
+        subject, folder, nodes, commits = arguments.serve
+        serve(subject, Path(folder), int(nodes), int(commits))
+    else:
+        main()
