@@ -76,7 +76,7 @@ def measure(path: Path, nodes: int) -> dict[str, Any]:
         revision = LATE * 2 + turn
         numbers = [spread(turn * 100 + at, nodes) for at in range(100)]
         items = [{"id": name(number), "content": content(number, revision)} for number in numbers]
-        mnem.agents.remember_many(store, items, source="bench")
+        mnem.agents.remember_many(store, items)
 
     def sides(turn: int) -> None:
         revision, branch = LATE * 3 + turn, store.on(f"side-{turn}")

@@ -33,9 +33,11 @@ def differences(baseline: Counts, counted: Counts) -> list[str]:
     found = []
     for row in sorted(baseline.keys() | counted.keys()):
         old, new = baseline.get(row, {}), counted.get(row, {})
-        for what in sorted(old.keys() | new.keys()):
-            if old.get(what) != new.get(what):
-                found.append(f"{row}: {what} was {old.get(what)} and is {new.get(what)}")
+        found += [
+            f"{row}: {what} was {old.get(what)} and is {new.get(what)}"
+            for what in sorted(old.keys() | new.keys())
+            if old.get(what) != new.get(what)
+        ]
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 import shutil
 import sqlite3
 import statistics
@@ -79,7 +80,7 @@ def repeat(
         before = time.perf_counter_ns()
         operation(turn)
         taken.append(time.perf_counter_ns() - before)
-        if len(taken) > 5 and time.perf_counter() - start > seconds:  # noqa: PLR2004
+        if len(taken) > 5 and time.perf_counter() - start > seconds:
             break
     return taken[1:]
 
@@ -104,7 +105,8 @@ class Floor:
         run("begin immediate")
         for item in items:
             run(
-                "insert into current values (?, ?) on conflict (id) do update set text = excluded.text",
+                "insert into current values (?, ?)"
+                " on conflict (id) do update set text = excluded.text",
                 item,
             )
             run("insert into history (id, text) values (?, ?)", item)
@@ -152,10 +154,8 @@ def peak_megabytes() -> float:
     # `ru_maxrss` would count what the parent had when it started this process.
     status = Path("/proc/self/status")
     if status.exists():
-        line = next(l for l in status.read_text().splitlines() if l.startswith("VmHWM"))
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) / 1_024
-    import resource
-
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024**2
 
 

@@ -1,81 +1,80 @@
-//! A store on disk with a long history, made without a sync for each commit.
+//! A store on disk with a long history, made quickly: commits are built in memory and published
+//! many at a time.
 
-use std::fs::File;
-use std::io;
-use std::ops::Bound;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use mnem_store::backend::Backend;
 use mnem_store::backend::redb::{RedbBackend, Settings};
+use mnem_store::backend::{Backend, BackendError, Batch, MemoryBackend, PublishError, View};
 use mnem_store::{Environment, InitOptions, Store};
-use redb::StorageBackend;
-use redb::backends::FileBackend;
 
 use crate::Outcome;
 use crate::history::History;
 
-/// Makes the store and syncs it once.
+/// How many batches become one, as when many writers wait for one another.
+const TOGETHER: usize = 256;
+
+/// Makes the store.
 pub fn run(path: &Path, history: History) -> Outcome<()> {
     let options = InitOptions::default();
     Store::init(path, &options, Environment::fixed())?.close();
-    let data = path.join(".mnem").join("store.redb");
-    let open = {
-        let data = data.clone();
-        move || {
-            let file = File::options().read(true).write(true).open(&data)?;
-            FileBackend::new(file).map(Unsynced).map_err(io::Error::other)
-        }
-    };
-    let name = data.display().to_string();
-    let engine = Arc::new(RedbBackend::open_on(name, open, Settings::default())?);
-    let shared = Arc::clone(&engine) as Arc<dyn Backend>;
+    let file = RedbBackend::open(&path.join(".mnem").join("store.redb"), Settings::default())?;
+    let relay = Arc::new(Relay { memory: MemoryBackend::new(), waiting: Mutex::default(), file });
+    let shared = Arc::clone(&relay) as Arc<dyn Backend>;
     let store = Store::over_backend(shared, &options, Environment::fixed());
-    history.write(&store, || ())?;
-    drop(store);
-    engine.release();
-    File::open(&data)?.sync_all()?;
+    history.write(&store)?;
+    relay.flush()?;
+    relay.file.release();
     Ok(())
 }
 
-/// A file whose syncs do nothing.
+/// Answers from memory, and passes on what is published.
 #[derive(Debug)]
-struct Unsynced(FileBackend);
+struct Relay {
+    memory: MemoryBackend,
+    waiting: Mutex<Vec<Batch>>,
+    file: RedbBackend,
+}
 
-impl StorageBackend for Unsynced {
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
+impl Relay {
+    fn flush(&self) -> Result<(), PublishError> {
+        let mut whole = Batch::default();
+        let waiting =
+            std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        for batch in waiting {
+            whole.entries.extend(batch.entries);
+            whole.rows.extend(batch.rows);
+            for edit in batch.refs {
+                // A branch that moves again still starts from where the first batch found it.
+                match whole.refs.iter_mut().find(|moved| moved.name == edit.name) {
+                    Some(moved) => moved.new = edit.new,
+                    None => whole.refs.push(edit),
+                }
+            }
+        }
+        self.file.publish(&whole)
+    }
+}
+
+impl Backend for Relay {
+    fn name(&self) -> &'static str {
+        self.memory.name()
     }
 
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
+    fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
+        self.memory.view()
     }
 
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+    fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
+        self.memory.publish(batch)?;
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(batch.clone());
+        let full = waiting.len() >= TOGETHER;
+        drop(waiting);
+        if full { self.flush() } else { Ok(()) }
     }
 
-    fn sync_data(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write(offset, data)
-    }
-
-    fn close(&self) -> io::Result<()> {
-        self.0.close()
-    }
-
-    fn try_lock_range(
-        &self,
-        start: Bound<u64>,
-        end: Bound<u64>,
-    ) -> Result<bool, redb::BackendError> {
-        self.0.try_lock_range(start, end)
-    }
-
-    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), redb::BackendError> {
-        self.0.unlock_range(start, end)
+    fn damage(&self) -> Option<String> {
+        self.memory.damage()
     }
 }

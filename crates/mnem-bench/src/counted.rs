@@ -33,7 +33,8 @@ impl Counted {
             let storage = Arc::clone(&storage);
             move || Ok(CountingStorage::new(disk.clone(), Arc::clone(&storage)))
         };
-        let engine = Arc::new(RedbBackend::create_on("memory", open, [7; 16], Settings::default())?);
+        let engine =
+            Arc::new(RedbBackend::create_on("memory", open, [7; 16], Settings::default())?);
         let backend = Arc::new(Counting::new(Arc::clone(&engine)));
         Ok(Self { backend, engine, storage })
     }

@@ -13,8 +13,8 @@ use crate::counted::{Counted, Taken};
 use crate::history::{FLIPPING, History, OLD, content, entry, name};
 
 /// (nodes, commits) of the histories: every size, and one small one for how costs grow with it.
-const HISTORIES: [(usize, usize); 4] =
-    [(100, 256), (100, 10_001), (10_000, 10_001), (100_000, 10_001)];
+const HISTORIES: [(usize, usize); 5] =
+    [(100, 257), (100, 10_001), (1_000, 10_001), (10_000, 10_001), (100_000, 10_001)];
 const TRANSCRIPT: &str = include_str!("../../../examples/transcripts/refund-dispute.json");
 /// How often the transcript is read, each time as another run.
 const RUNS: usize = 100;
@@ -37,7 +37,8 @@ fn history(rows: &mut Rows, history: History) -> Outcome<()> {
     let store = disk.store();
     history.fill(&store)?;
     disk.take();
-    let (before, mut sums, mut objects, mut most_syncs) = (disk.allocated()?, Row::new(), vec![], 0);
+    let (before, mut sums, mut objects, mut most_syncs) =
+        (disk.allocated()?, Row::new(), vec![], 0);
     for commit in 1..history.commits {
         history.step(&store, commit)?;
         let taken = disk.take();
@@ -117,9 +118,8 @@ const VERBS: [(&str, Verb); 9] = [
     }),
     ("write of 100 nodes", |store, prepared| {
         let spread = prepared.nodes / 100;
-        let changes: Changes = (0..100)
-            .map(|number| entry(number * spread, LATE + 1))
-            .collect::<Outcome<_>>()?;
+        let changes: Changes =
+            (0..100).map(|number| entry(number * spread, LATE + 1)).collect::<Outcome<_>>()?;
         store.write(changes, &Meta::new("hundred", "bench"))?;
         Ok(())
     }),

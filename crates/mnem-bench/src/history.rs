@@ -32,11 +32,10 @@ impl History {
     }
 
     /// Writes the whole of it.
-    pub fn write(self, store: &Store, mut after_each: impl FnMut()) -> Outcome<()> {
+    pub fn write(self, store: &Store) -> Outcome<()> {
         self.fill(store)?;
         for commit in 1..self.commits {
             self.step(store, commit)?;
-            after_each();
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 enum Command {
     /// Count what operations read and write, and print it as JSON
     Counts,
-    /// Make a store with a history, unsynced until it is whole
+    /// Make a store with a history
     Build {
         /// The directory of the store, made too
         path: PathBuf,
