@@ -1,8 +1,8 @@
 """Counts of what operations read and write: fsyncs, objects, bytes, growth.
 
-    python benchmarks/counts.py            counts, for the page
-    python benchmarks/counts.py --check    counts, and compares with baseline.json
-    python benchmarks/counts.py --write    counts, and writes baseline.json
+    tools/python benchmarks/counts.py            counts, for the page
+    tools/python benchmarks/counts.py --check    counts, and compares with baseline.json
+    tools/python benchmarks/counts.py --write    counts, and writes baseline.json
 
 Python's standard library only: the gate runs it without an environment of its own.
 """
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
     for sentence in found:
         print(sentence)
     if found:
-        print("Where it is meant: python benchmarks/counts.py --write, and say why in the commit.")
+        print("Where it is meant: tools/python benchmarks/counts.py --write, and say why in the commit.")
     return 1 if found else 0
 
 
