@@ -44,11 +44,10 @@ def differences(baseline: Counts, counted: Counts) -> list[str]:
 def main(arguments: list[str]) -> int:
     counted = count()
     text = json.dumps(counted, indent=2, sort_keys=True) + "\n"
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
-    KEPT.write_text(text, encoding="utf-8")
-    if arguments == ["--write"]:
-        BASELINE.write_text(text, encoding="utf-8")
     if arguments != ["--check"]:
+        kept = BASELINE if arguments == ["--write"] else KEPT
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(text, encoding="utf-8")
         return 0
     found = differences(json.loads(BASELINE.read_text(encoding="utf-8")), counted)
     for sentence in found:
