@@ -53,7 +53,9 @@ def main(arguments: list[str]) -> int:
     for sentence in found:
         print(sentence)
     if found:
-        print("Where it is meant: tools/python benchmarks/counts.py --write, and say why in the commit.")
+        print(
+            "Where it is meant: tools/python benchmarks/counts.py --write, and say why in the commit."
+        )
     return 1 if found else 0
 
 

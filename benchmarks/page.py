@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -254,15 +255,15 @@ def exactness(audit: dict[str, Any]) -> str:
 
 def plot(name: str, title: str, lines: dict[str, dict[int, float]], unit: str) -> None:
     """Lines against the number of nodes, each with its name at its end."""
-    mpl.rcParams |= {"font.size": 12, "svg.hashsalt": name}
+    mpl.rcParams["font.size"] = 12
     figure, axes = plt.subplots(figsize=(8.3, 4.6), dpi=110)
-    ends = []
+    ends = {}
     for subject, points in lines.items():
         width = 3 if subject == OURS else 1.8
         axes.plot(
             list(points), list(points.values()), "o-", color=COLOURS[subject], linewidth=width
         )
-        ends.append((math.log10(list(points.values())[-1]), subject))
+        ends[subject] = math.log10(list(points.values())[-1])
     axes.set(xscale="log", yscale="log", xlabel="nodes", ylabel=unit)
     axes.set_title(title, loc="left", fontsize=13)
     axes.set_xlim(80, 100_000)
@@ -271,14 +272,11 @@ def plot(name: str, title: str, lines: dict[str, dict[int, float]], unit: str) -
     axes.grid(visible=True, color="#e5e7eb")
     axes.spines[["top", "right"]].set_visible(False)
     low, high = (math.log10(limit) for limit in axes.get_ylim())
-    # Names keep a line's height apart.
-    apart, at = (high - low) / 15, -math.inf
-    for end, subject in sorted(ends):
-        at = max(end, at + apart)
+    for subject, end in apart(ends, (high - low) / 15).items():
         weight = "bold" if subject == OURS else "normal"
         axes.annotate(
             subject,
-            (100_000, 10**at),
+            (100_000, 10**end),
             xytext=(8, 0),
             textcoords="offset points",
             va="center",
@@ -289,6 +287,19 @@ def plot(name: str, title: str, lines: dict[str, dict[int, float]], unit: str) -
     figure.tight_layout(rect=(0, 0, 0.99, 1))
     figure.savefig(PLOTS / f"{name}.png")
     plt.close(figure)
+
+
+def apart(ends: dict[str, float], least: float) -> dict[str, float]:
+    """The same places, moved until names keep a line's height apart."""
+    names = sorted(ends, key=lambda name: ends[name])
+    places = dict(ends)
+    for _ in range(200):
+        for below, above in itertools.pairwise(names):
+            lack = least - (places[above] - places[below])
+            if lack > 0:
+                places[below] -= lack / 2
+                places[above] += lack / 2
+    return places
 
 
 def lines_of(sizes: dict[str, Any], cell: str) -> dict[str, dict[int, float]]:
@@ -305,7 +316,10 @@ def plots(peers: dict[str, Any]) -> str:
         ("merge", "merge", "A merge of 10 and 10 changes", "ms"),
         ("bytes", "bytes per commit", "Disk for each commit of one node", "bytes"),
     ):
-        plot(name, title, lines_of(peers["sizes"], cell), unit)
+        lines = lines_of(peers["sizes"], cell)
+        if name == "write":
+            del lines["dict"]  # which keeps nothing
+        plot(name, title, lines, unit)
         text += f"![{title}, against the number of nodes](benchmark/{name}.png)\n\n"
     return text
 
@@ -317,11 +331,11 @@ def page() -> str:
         say(f"{'met ' if bar.met else 'MISS'}  {bar.what}: {bar.measured} ({bar.bar})")
     machine = peers["machine"]
     packages = {name: version(name) for name in ("mnem-agents", "doltlite", "pygit2")}
-    described = ", ".join(f"{what} {value}" for what, value in (machine | packages).items())
+    described = "; ".join(f"{what} {value}" for what, value in (machine | packages).items())
     rate = threads["per second"]
     replay = core["replay"]
     return TEXT.format(
-        described=described,
+        described=f"The machine: {described}",
         plots=plots(peers),
         met=sum(bar.met for bar in rows),
         all=len(rows),
@@ -353,9 +367,11 @@ TEXT = """<!-- Written by `make bench`; do not edit. -->
 # Benchmark
 
 What Mnemosyne costs, beside what one would otherwise use, and how exact its answers are. All
-figures are of one run of `make bench`, medians, through the Python packages. They are of one
-machine and of its minute: {described}. What holds on every machine are the ratios within a
-table and the counts; the gate holds the counts alone.
+figures are medians of one run of `make bench`, through Python packages. Times are of one machine
+and of its minute; what carries over are the ratios within a table, and the counts. The gate holds
+the counts alone.
+
+{described}.
 
 {plots}## Bars
 
