@@ -53,9 +53,7 @@ def main(arguments: list[str]) -> int:
     for sentence in found:
         print(sentence)
     if found:
-        print(
-            "Where it is meant: tools/python benchmarks/counts.py --write, and say why in the commit."
-        )
+        print("If it is meant, say why in the commit: tools/python benchmarks/counts.py --write")
     return 1 if found else 0
 
 
