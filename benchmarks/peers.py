@@ -17,19 +17,18 @@ from subjects import SUBJECTS
 SIZES = [100, 1_000, 10_000, 100_000]
 # At this many nodes a history of this many commits, in which node 1 was set 16,000 commits ago.
 HISTORY = (1_000, 16_384)
-# Repetitions of a turn and rounds of turns.
+# Repetitions of a turn and rounds of turns, in this order: the neighbours of the difference are
+# commits of one node.
 CELLS = {
     "write": (10, 24),
-    "write 100": (2, 8),
     "read": (50, 12),
     "diff": (5, 8),
     "blame": (2, 6),
+    "write 100": (2, 8),
     "merge": (3, 8),
 }
 # A subject whose turns took this long in all gets no more of them.
 ENOUGH = 5_000_000_000
-
-
 # Writes over which the bytes of a commit are taken.
 GROWTH = 1_024
 REDB = "redb alone"
