@@ -21,6 +21,7 @@ test-core: lint zsh
 	cargo test --workspace --locked
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	tools/python tools/dependencies.py
+	tools/python benchmarks/counts.py --check
 
 # Formatting, lints and the tidy test.
 lint: need
@@ -39,6 +40,7 @@ test-python: wheel .venv/test/ready
 	.venv/test/bin/python -m mypy.stubtest mnem._mnem
 	.venv/test/bin/pytest --import-mode=importlib python/tests
 	.venv/test/bin/python tools/demo_svg.py --check
+	.venv/test/bin/python benchmarks/audit.py
 
 # Published packages that build on ours, unchanged, and those that we read from, each in an
 # environment of its own.
@@ -58,12 +60,21 @@ demo-svg: wheel .venv/test/ready
 	.venv/test/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	.venv/test/bin/python tools/demo_svg.py
 
-# Commits per second, fsyncs, object inserts and bytes per commit of the replay.
-bench: need
-	cargo run --package mnem-bench --release --locked
+# Counts and times of every operation beside those of others, and the page that shows them.
+bench: wheel .venv/bench/ready
+	.venv/bench/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/bench/bin/python benchmarks/counts.py
+	MNEM_BENCH_RUNS=80 MNEM_BENCH_LENGTHS=16,64,256 .venv/bench/bin/python benchmarks/audit.py
+	.venv/bench/bin/python benchmarks/core.py
+	.venv/bench/bin/python benchmarks/threads.py
+	.venv/bench/bin/python benchmarks/peers.py
+	.venv/bench/bin/python benchmarks/page.py
+	rm -rf target/bench/data
 
 # The property tests at many more cases; hours, not minutes.
-sweep: need
+sweep: wheel .venv/test/ready
+	.venv/test/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	MNEM_BENCH_RUNS=80 MNEM_BENCH_LENGTHS=16,64,256 .venv/test/bin/python benchmarks/audit.py
 	PROPTEST_CASES=20000 MNEM_CHAOS_CASES=50000 MNEM_CHAOS_STORE_CASES=250 cargo test --workspace --release --locked -- --include-ignored --skip lease::worker --skip places::linux::worker
 
 # The page about merges of random histories, from a run at the counts of the sweep.
@@ -114,6 +125,11 @@ wheel: .venv/tools/ready
 .venv/mem0/ready: tests/mem0/requirements.txt | need
 	tools/python -m venv --clear .venv/mem0
 	.venv/mem0/$(PIP) -r $<
+	touch $@
+
+.venv/bench/ready: benchmarks/requirements.txt | need
+	tools/python -m venv --clear .venv/bench
+	.venv/bench/$(PIP) -r $<
 	touch $@
 
 .venv/demo/ready: | need

@@ -34,11 +34,12 @@ def main() -> None:
         # Beside the build: a memory file system would count as memory.
         with tempfile.TemporaryDirectory(dir=BUILT) as directory:
             stream, again = (Path(directory) / name for name in ("one.jsonl", "two.jsonl"))
-            with stream.open("wb") as out:
-                run([str(BUILT / "mnem-bench"), "history", commits], stdout=out)
-            store = str(Path(directory) / "store")
-            read = run([mnem, "import", str(stream), store], stdout=subprocess.DEVNULL)
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            first, store = (str(Path(directory) / name) for name in ("first", "store"))
+            size = ["--nodes", "1000", "--commits", commits]
+            run([str(BUILT / "mnem-bench"), "build", first, *size], **quiet)
+            run([mnem, "-C", first, "export", str(stream)], **quiet)
+            read = run([mnem, "import", str(stream), store], **quiet)
             written = run([mnem, "-C", store, "export", str(again)], **quiet)
             if stream.read_bytes() != again.read_bytes():
                 raise SystemExit("the second export differs")
