@@ -77,7 +77,7 @@ class ReadsDrafts(ReferenceMemory):
     def get(self, scope, key):
         with mnem.open(self.store.root) as head:
             node = head.working_node(self.node_id(scope, key))
-        return None if node is None else self.entry(node).value
+        return None if node is None else node.content
 
 
 class ReadsThenWrites(ReferenceMemory):
@@ -93,7 +93,8 @@ class ReadsThenWrites(ReferenceMemory):
         node = self.store.get("items:all")
         items = [] if node is None else node.content
         return [
-            self.entry(mnem.MemoryNode(keys.join(*scope, key), value)) for scope, key, value in items
+            self.entry(mnem.MemoryNode(keys.join(*scope, key), value))
+            for scope, key, value in items
         ]
 
 

@@ -175,14 +175,18 @@ class Contract:
             assert memory.store.memory()[node].content == kept
             assert [id for id, _ in person.staged()] == sorted([node, "another"])
 
-    def test_a_failed_batch_leaves_nothing(self, adapter: Adapter, memory: Memory) -> None:
-        """One bad item, and none of the call is there."""
+    def test_a_failed_batch_leaves_nothing(
+        self, adapter: Adapter, memory: Memory, path: str
+    ) -> None:
+        """One bad item, and none of the call is there, nor staged."""
         memory.put(("u1",), {"k": {"v": 1}})
         tip, before = memory.store.head_commit(), memory.store.memory()
         with pytest.raises(Exception):  # noqa: B017, PT011
             memory.put(("u1",), {"a": {"v": 1}, "b": adapter.refused, "c": {"v": 3}})
         assert memory.store.head_commit() == tip
         assert memory.store.memory() == before
+        with mnem.open(path) as person:
+            assert person.staged() == []
         assert memory.get(("u1",), "a") is None
         assert pairs(memory.list(("u1",))) == Counter([(("u1",), "k")])
         memory.put(("u1",), {"after": {"v": 4}})

@@ -1,0 +1,164 @@
+"""The items of a branch as the adapter holds them in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from mnem import keys
+
+from mnem_langgraph.items import copied, fingerprint, value_of
+from mnem_langgraph.timeline import Timeline, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import mnem
+
+__all__ = ["Entry", "Shelf", "fresh_value", "row_key"]
+
+# What is held of values, about, in characters and elements. Above it, what is held is let go.
+MOST = 64 * 1024 * 1024
+
+
+class Entry:
+    """One version of one item: where it is, its times, and its node once that was read."""
+
+    __slots__ = ("_mark", "id", "key", "namespace", "node", "times", "vectors")
+
+    def __init__(self, id: str, namespace: tuple[str, ...], key: str, times: Times) -> None:
+        self.id = id
+        self.namespace = namespace
+        self.key = key
+        self.times = times
+        self.node: mnem.MemoryNode | None = None
+        self.vectors: list[list[float]] | None = None
+        self._mark: bytes | None = None
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The value, not to be changed."""
+        return {} if self.node is None else value_of(self.node)
+
+    @property
+    def row(self) -> bytes:
+        """The key of local rows about this version: the node's id and its fingerprint."""
+        if self._mark is None and self.node is not None:
+            self._mark = row_key(self.node)
+        return self._mark or b""
+
+
+def row_key(node: mnem.MemoryNode) -> bytes:
+    """The key of local rows about one version of a node."""
+    return node.id.encode() + b"\0" + fingerprint(node)
+
+
+class Shelf:
+    """Every item of a branch by namespace and key, at the commit of the last look.
+
+    Not for several threads at once.
+    """
+
+    def __init__(self) -> None:
+        self._timeline = Timeline()
+        self._entries: dict[str, Entry] = {}
+        self.by_namespace: dict[tuple[str, ...], dict[str, Entry]] = {}
+        self._held = 0
+
+    @property
+    def commits(self) -> int:
+        """How many commits the branch has."""
+        return self._timeline.commits
+
+    def follow(self, store: mnem.Store) -> None:
+        """Look at what the branch says now."""
+        changed = self._timeline.follow(store)
+        if changed is None:
+            self._entries, self.by_namespace, self._held = {}, {}, 0
+            changed = set(self._timeline.times)
+        for id in changed:
+            self._take_off(id)
+            times = self._timeline.times.get(id)
+            segments = None if times is None else self._segments(store, id)
+            if times is not None and segments is not None:
+                self._put_on(Entry(id, segments[:-1], segments[-1], times))
+
+    def _segments(self, store: mnem.Store, id: str) -> tuple[str, ...] | None:
+        """The key behind an id; None for a node that is no item of LangGraph's."""
+        segments = keys.split(id)
+        if segments is None:
+            node = self._read(store, id, 1).get(id)
+            content = None if node is None else node.content
+            full = cast("dict[str, Any]", content).get(keys.FULL) if isinstance(content, dict) else 0
+            if not isinstance(full, list):
+                return None
+            segments = tuple(str(segment) for segment in cast("list[Any]", full))
+        namespace = segments[:-1]
+        valid = namespace and all(label and "." not in label for label in namespace)
+        return segments if valid else None
+
+    def _put_on(self, entry: Entry) -> None:
+        self._entries[entry.id] = entry
+        there = self.by_namespace.setdefault(entry.namespace, {})
+        # An id as the original joined it stands back behind the encoded one.
+        if entry.key not in there or entry.id == keys.join(*entry.namespace, entry.key):
+            there[entry.key] = entry
+
+    def _take_off(self, id: str) -> None:
+        entry = self._entries.pop(id, None)
+        if entry is None:
+            return
+        there = self.by_namespace[entry.namespace]
+        if there[entry.key] is entry:
+            del there[entry.key]
+            other = keys.unencoded(*entry.namespace, entry.key)
+            if other in self._entries:
+                there[entry.key] = self._entries[other]
+        if not there:
+            del self.by_namespace[entry.namespace]
+
+    def get(self, namespace: tuple[str, ...], key: str) -> Entry | None:
+        """The entry of one item."""
+        return self.by_namespace.get(namespace, {}).get(key)
+
+    def under(self, prefix: tuple[str, ...]) -> Iterator[Entry]:
+        """The entries in a namespace and those below it."""
+        length = len(prefix)
+        for namespace, there in self.by_namespace.items():
+            if namespace[:length] == prefix:
+                yield from there.values()
+
+    def load(self, store: mnem.Store, entries: Iterable[Entry], prefix: tuple[str, ...]) -> None:
+        """Read the nodes of entries that were not read yet; all are below a prefix."""
+        missing = [entry for entry in entries if entry.node is None]
+        if not missing:
+            return
+        if self._held > MOST:
+            for entry in self._entries.values():
+                entry.node = None
+            self._held = 0
+            missing = list(entries)
+        if len(missing) < 8:
+            read = {entry.id: self._read(store, entry.id, 1)[entry.id] for entry in missing}
+        else:
+            read = self._read(store, keys.prefix(*prefix), None)
+        for entry in missing:
+            entry.node = read[entry.id]
+            self._held += _weight(entry.node.content)
+
+    def _read(self, store: mnem.Store, prefix: str, limit: int | None) -> dict[str, mnem.MemoryNode]:
+        tip = self._timeline.tip
+        return {} if tip is None else store.state_at(tip, prefix=prefix, limit=limit)
+
+
+def fresh_value(entry: Entry) -> dict[str, Any]:
+    """The value of an entry, for a caller to keep."""
+    return copied(entry.value)
+
+
+def _weight(value: Any) -> int:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return 8 + sum(len(name) + _weight(item) for name, item in fields.items())
+    if isinstance(value, list):
+        return 8 + sum(_weight(item) for item in cast("list[Any]", value))
+    return len(value) if isinstance(value, str) else 1
