@@ -23,6 +23,8 @@ JSON = "mnem:json"
 TTL = "mnem:ttl"
 INDEX = "mnem:index"
 
+_CUT = "%~"  # in every id that was cut, and in few others
+
 META = "_meta"
 _TEXTS = ("source", "step", "observation", "tool_call", "note")
 _DEEPEST = 120  # below the core's limit by what stands around a value
@@ -56,7 +58,7 @@ def node_of(
             del content[META]
     if any(str(name).startswith(OURS) for name in content):
         content = {JSON: _dumps(content)}
-    if keys.split(id) is None:
+    if _CUT in id and keys.split(id) is None:
         content[keys.FULL] = list(segments)
     if ttl is not None:
         content[TTL] = ttl
@@ -127,9 +129,10 @@ def _ours(node: mnem.MemoryNode | None, name: str) -> Any:
 
 def copied(value: Any) -> Any:
     """A value that shares nothing with another that can be changed."""
-    if isinstance(value, dict):
-        return {name: copied(item) for name, item in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
+    if type(value) is dict:
+        fields = cast("dict[str, Any]", value)
+        return {k: copied(v) if type(v) in (dict, list) else v for k, v in fields.items()}
+    if type(value) is list:
         return [copied(item) for item in cast("list[Any]", value)]
     return value
 

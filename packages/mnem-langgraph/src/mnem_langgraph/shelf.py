@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from mnem import keys
 
-from mnem_langgraph.items import copied, fingerprint, value_of
+from mnem_langgraph.items import fingerprint, ttl_of, value_of
 from mnem_langgraph.timeline import Timeline, Times
 
 if TYPE_CHECKING:
@@ -14,37 +15,47 @@ if TYPE_CHECKING:
 
     import mnem
 
-__all__ = ["Entry", "Shelf", "fresh_value", "row_key"]
+__all__ = ["Entry", "Shelf", "row_key"]
 
 # What is held of values, about, in characters and elements. Above it, what is held is let go.
 MOST = 64 * 1024 * 1024
 
 
 class Entry:
-    """One version of one item: where it is, its times, and its node once that was read."""
+    """One version of one item: where it is, its times, and what it says once that was read.
 
-    __slots__ = ("_mark", "id", "key", "namespace", "node", "times", "vectors")
+    ``order`` sorts newest first. ``value`` is not to be changed; ``ttl`` is minutes to live
+    since the item was last put or read.
+    """
+
+    __slots__ = ("_row", "id", "key", "namespace", "node", "order", "times", "ttl", "value", "vectors")
 
     def __init__(self, id: str, namespace: tuple[str, ...], key: str, times: Times) -> None:
         self.id = id
         self.namespace = namespace
         self.key = key
         self.times = times
-        self.node: mnem.MemoryNode | None = None
+        self.order = (-times.updated, -times.rank, id)
         self.vectors: list[list[float]] | None = None
-        self._mark: bytes | None = None
+        self._row: bytes | None = None
+        self.hold(None)
 
-    @property
-    def value(self) -> dict[str, Any]:
-        """The value, not to be changed."""
-        return {} if self.node is None else value_of(self.node)
+    def hold(self, node: mnem.MemoryNode | None) -> None:
+        """Keep what the item says, or let go of it."""
+        self.node = node
+        self.value: dict[str, Any] = {} if node is None else value_of(node)
+        self.ttl: float | None = ttl_of(node)
 
     @property
     def row(self) -> bytes:
         """The key of local rows about this version: the node's id and its fingerprint."""
-        if self._mark is None and self.node is not None:
-            self._mark = row_key(self.node)
-        return self._mark or b""
+        if self._row is None and self.node is not None:
+            self._row = row_key(self.node)
+        return self._row or b""
+
+
+def _order(entry: Entry) -> tuple[int, int, str]:
+    return entry.order
 
 
 def row_key(node: mnem.MemoryNode) -> bytes:
@@ -60,7 +71,9 @@ class Shelf:
 
     def __init__(self) -> None:
         self._timeline = Timeline()
+        # Oldest first, while they are sorted.
         self._entries: dict[str, Entry] = {}
+        self._sorted = True
         self.by_namespace: dict[tuple[str, ...], dict[str, Entry]] = {}
         self._held = 0
 
@@ -75,12 +88,39 @@ class Shelf:
         if changed is None:
             self._entries, self.by_namespace, self._held = {}, {}, 0
             changed = set(self._timeline.times)
+        if not changed:
+            return
+        fresh: list[Entry] = []
         for id in changed:
             self._take_off(id)
             times = self._timeline.times.get(id)
             segments = None if times is None else self._segments(store, id)
             if times is not None and segments is not None:
-                self._put_on(Entry(id, segments[:-1], segments[-1], times))
+                fresh.append(Entry(id, segments[:-1], segments[-1], times))
+        fresh.sort(key=_order, reverse=True)
+        if fresh and self._entries:
+            newest = next(reversed(self._entries.values()))
+            self._sorted = self._sorted and fresh[0].order < newest.order
+        for entry in fresh:
+            self._put_on(entry)
+
+    def newest(self, prefix: tuple[str, ...], count: int) -> list[Entry]:
+        """The newest entries below a prefix, newest first."""
+        length = len(prefix)
+        spaces = [space for name, space in self.by_namespace.items() if name[:length] == prefix]
+        if sum(map(len, spaces)) * 8 < len(self._entries):
+            return sorted((entry for space in spaces for entry in space.values()), key=_order)[:count]
+        if not self._sorted:
+            entries = sorted(self._entries.values(), key=_order, reverse=True)
+            self._entries = {entry.id: entry for entry in entries}
+            self._sorted = True
+        below = (
+            entry
+            for entry in reversed(self._entries.values())
+            if entry.namespace[:length] == prefix
+            and self.by_namespace[entry.namespace][entry.key] is entry
+        )
+        return list(islice(below, count))
 
     def _segments(self, store: mnem.Store, id: str) -> tuple[str, ...] | None:
         """The key behind an id; None for a node that is no item of LangGraph's."""
@@ -134,7 +174,7 @@ class Shelf:
             return
         if self._held > MOST:
             for entry in self._entries.values():
-                entry.node = None
+                entry.hold(None)
             self._held = 0
             missing = list(entries)
         if len(missing) < 8:
@@ -142,17 +182,13 @@ class Shelf:
         else:
             read = self._read(store, keys.prefix(*prefix), None)
         for entry in missing:
-            entry.node = read[entry.id]
-            self._held += _weight(entry.node.content)
+            node = read[entry.id]
+            entry.hold(node)
+            self._held += _weight(node.content)
 
     def _read(self, store: mnem.Store, prefix: str, limit: int | None) -> dict[str, mnem.MemoryNode]:
         tip = self._timeline.tip
         return {} if tip is None else store.state_at(tip, prefix=prefix, limit=limit)
-
-
-def fresh_value(entry: Entry) -> dict[str, Any]:
-    """The value of an entry, for a caller to keep."""
-    return copied(entry.value)
 
 
 def _weight(value: Any) -> int:

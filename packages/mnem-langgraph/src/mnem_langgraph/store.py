@@ -6,7 +6,6 @@ Long: one class, whose methods share an index of the branch and a lock.
 from __future__ import annotations
 
 import asyncio
-import heapq
 import json
 import threading
 import time
@@ -32,8 +31,8 @@ from langgraph.store.base import (
 from mnem import keys
 
 from mnem_langgraph import filters
-from mnem_langgraph.items import index_of, node_of, replaceable, ttl_of, value_of
-from mnem_langgraph.shelf import Entry, Shelf, fresh_value, row_key
+from mnem_langgraph.items import copied, index_of, node_of, replaceable, value_of
+from mnem_langgraph.shelf import Entry, Shelf, row_key
 from mnem_langgraph.sweeper import Sweeper
 from mnem_langgraph.vectors import Indexed, Recipe, Texts, best, pack, unpack
 
@@ -103,6 +102,7 @@ class MnemosyneStore(BaseStore):
 
     def _bind(self, branch: str) -> None:
         self._store = self._root.on(branch)
+        self._seen_rows = self._store.local(_SEEN)
         self._branch = branch
         self._shelf = Shelf()
 
@@ -208,11 +208,11 @@ class MnemosyneStore(BaseStore):
         results: list[Result] = [None] * len(ops)
         queries = [op.query for op in ops if isinstance(op, SearchOp) and op.query]
         embedded: dict[str, list[float]] = {}
+        # What reads need of the model comes first: they are of one moment.
         if queries and self._index is not None:
             embedded = yield from self._embed(queries, self._index, as_queries=True)
+            yield from self._index_stale(ops)
         read: list[Entry] = []
-        # Reads of one batch are of one moment; what is embedded meanwhile is asked for before.
-        yield from self._index_stale(ops)
         with self._lock:
             if any(not isinstance(op, PutOp) for op in ops):
                 self._shelf.follow(self._store)
@@ -236,68 +236,79 @@ class MnemosyneStore(BaseStore):
 
     # ---- reading ----
 
+    def get(
+        self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None
+    ) -> Item | None:
+        """One item, or None: what a batch of one reads, on a shorter way.
+
+        >>> MnemosyneStore(":memory:").get(("a",), "k") is None
+        True
+        """
+        if refresh_ttl is None:
+            refresh_ttl = (self.ttl_config or {}).get("refresh_on_read", True)
+        op = GetOp(namespace, str(key), refresh_ttl)
+        validate_op_namespace(op)
+        read: list[Entry] = []
+        with self._lock:
+            self._shelf.follow(self._store)
+            item = self._get(op, read)
+        self._refresh(read)
+        return item
+
     def _get(self, op: GetOp, read: list[Entry]) -> Item | None:
         entry = self._shelf.get(tuple(op.namespace), str(op.key))
         if entry is None:
             return None
-        self._shelf.load(self._store, [entry], entry.namespace)
+        if entry.node is None:
+            self._shelf.load(self._store, [entry], entry.namespace)
         seen = self._seen(entry.id + "\0")
         if self._hidden(entry, seen):
             return None
-        if op.refresh_ttl:
+        if op.refresh_ttl and entry.ttl is not None:
             read.append(entry)
         return Item(
-            value=fresh_value(entry),
+            value=copied(entry.value),
             key=entry.key,
             namespace=entry.namespace,
             created_at=_datetime(entry.times.created),
-            updated_at=_datetime(_updated(entry, seen)[0]),
+            updated_at=_datetime(-_order(entry, seen)[0]),
         )
 
     def _search(
         self, op: SearchOp, vector: list[float] | None, read: list[Entry]
     ) -> list[SearchItem]:
         prefix = tuple(op.namespace_prefix)
-        seen = self._seen(keys.prefix(*prefix))
-        entries = list(self._shelf.under(prefix))
-        if op.filter or op.query or seen or self._omits():
-            self._shelf.load(self._store, entries, prefix)
-        if self._omits():
-            entries = [entry for entry in entries if not self._hidden(entry, seen)]
-        if op.filter:
-            wanted = op.filter
-            entries = [entry for entry in entries if filters.holds(entry.value, wanted)]
-
-        def newest(entry: Entry) -> tuple[int, float, str]:
-            updated, rank = _updated(entry, seen)
-            return -updated, -rank, entry.id
-
         start, end = max(op.offset, 0), None if op.limit < 0 else max(op.offset, 0) + op.limit
+        seen = self._seen(keys.prefix(*prefix))
         scores: dict[str, float] = {}
-        if op.query:
-            entries.sort(key=newest)
-            if vector is not None:
-                scores = {e.id: best(vector, e.vectors) for e in entries if e.vectors}
-                entries.sort(key=lambda entry: -scores.get(entry.id, -2.0))
-            else:
-                relevance = filters.relevance(op.query)
-                ranks = {entry.id: relevance(entry.value) for entry in entries}
-                entries.sort(key=lambda entry: -ranks[entry.id])
-        elif end is None:
-            entries.sort(key=newest)
+        if not (op.filter or op.query or seen or end is None or self._omits()):
+            entries = self._shelf.newest(prefix, end)
         else:
-            entries = heapq.nsmallest(end, entries, key=newest)
+            entries = list(self._shelf.under(prefix))
+            self._shelf.load(self._store, entries, prefix)
+            entries = [entry for entry in entries if not self._hidden(entry, seen)]
+            if op.filter:
+                wanted = op.filter
+                entries = [entry for entry in entries if filters.holds(entry.value, wanted)]
+            entries.sort(key=lambda entry: _order(entry, seen))
+        if op.query and vector is not None:
+            scores = {e.id: best(vector, e.vectors) for e in entries if e.vectors}
+            entries.sort(key=lambda entry: -scores.get(entry.id, -2.0))
+        elif op.query:
+            relevance = filters.relevance(op.query)
+            ranks = {entry.id: relevance(entry.value) for entry in entries}
+            entries.sort(key=lambda entry: -ranks[entry.id])
         entries = entries[start:end]
         self._shelf.load(self._store, entries, prefix)
         if op.refresh_ttl:
-            read.extend(entries)
+            read.extend(entry for entry in entries if entry.ttl is not None)
         return [
             SearchItem(
                 namespace=entry.namespace,
                 key=entry.key,
-                value=fresh_value(entry),
+                value=copied(entry.value),
                 created_at=_datetime(entry.times.created),
-                updated_at=_datetime(_updated(entry, seen)[0]),
+                updated_at=_datetime(-_order(entry, seen)[0]),
                 score=scores.get(entry.id),
             )
             for entry in entries
@@ -327,15 +338,16 @@ class MnemosyneStore(BaseStore):
 
     def _seen(self, prefix: str) -> dict[bytes, dict[str, float]]:
         """What local rows say of versions whose node id begins with a prefix."""
-        rows = self._store.local(_SEEN).items(prefix.encode())
-        return {key: _told(row) for key, row in rows}
+        rows = self._seen_rows.items(prefix.encode())
+        return {key: _told(row) for key, row in rows} if rows else {}
 
     def _expiry(self, entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> float | None:
-        ttl = ttl_of(entry.node)
+        ttl = entry.ttl
         if ttl is None:
             return None
-        read = seen.get(entry.row, {}).get("read", 0)
-        return max(_updated(entry, seen)[0], read) + ttl * _MINUTE
+        row = seen.get(entry.row)
+        read = 0 if row is None else row["read"]
+        return max(-_order(entry, seen)[0], read) + ttl * _MINUTE
 
     def _hidden(self, entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> bool:
         expiry = self._expiry(entry, seen) if self._omits() else None
@@ -350,14 +362,14 @@ class MnemosyneStore(BaseStore):
         if self.ttl_config is not None and "refresh_on_read" not in self.ttl_config:
             return
         for entry in {entry.id: entry for entry in read}.values():
-            ttl = ttl_of(entry.node)
+            ttl = entry.ttl
             if ttl is None or ttl <= 0:
                 continue
             rows = self._seen(entry.id + "\0")
             now, expiry = _now(), self._expiry(entry, rows) or 0
             if now + ttl * _MINUTE - expiry > ttl * _MINUTE / 100:
                 row = {**rows.get(entry.row, {}), "read": now}
-                self._store.local(_SEEN).set(entry.row, json.dumps(row).encode())
+                self._seen_rows.set(entry.row, json.dumps(row).encode())
 
     def sweep_ttl(self) -> int:
         """Forget what has expired, as one commit; returns how many items.
@@ -414,9 +426,13 @@ class MnemosyneStore(BaseStore):
 
     def _put(self, puts: Mapping[_Place, PutOp]) -> _Steps[None]:
         nodes: dict[str, mnem.MemoryNode | None] = {}
+        changes: dict[str, mnem.MemoryNode | None] = {}
         for (namespace, key), op in puts.items():
             id = keys.join(*namespace, key)
             nodes[id] = None
+            # The original's id of the same key goes, so that the key has one item.
+            if (other := _original_id(id, namespace, key)) is not None:
+                changes[other] = None
             if op.value is not None:
                 index = list(op.index) if isinstance(op.index, (list, tuple)) else op.index
                 nodes[id] = node_of(
@@ -424,9 +440,6 @@ class MnemosyneStore(BaseStore):
                 )
         written = [node for node in nodes.values() if node is not None]
         vectors = yield from self._vectors_of(written)
-        # The original's id of the same key goes, so that the key has one item.
-        others = (keys.unencoded(*namespace, key) for namespace, key in puts)
-        changes: dict[str, mnem.MemoryNode | None] = {id: None for id in others if id is not None}
         changes |= nodes
         try:
             again = self._write(changes)
@@ -452,7 +465,7 @@ class MnemosyneStore(BaseStore):
             self._shelf.follow(self._store)
             row = json.dumps({"put": _now(), "rank": self._shelf.commits - 0.5}).encode()
         for node in nodes:
-            self._store.local(_SEEN).set(row_key(node), row)
+            self._seen_rows.set(row_key(node), row)
 
     def _write(self, changes: Mapping[str, mnem.MemoryNode | None]) -> list[str]:
         """Write changes as one commit; returns the ids that said this already."""
@@ -578,7 +591,7 @@ class MnemosyneStore(BaseStore):
         InvalidRefError for an item that never was.
         """
         id = keys.join(*namespace, key)
-        other = keys.unencoded(*namespace, key)
+        other = _original_id(id, namespace, key)
         if other is not None and self._store.exists(other):
             id = other
         blame = self._store.blame(id)
@@ -659,6 +672,12 @@ def _validate(op: Op) -> None:
             )
 
 
+def _original_id(id: str, namespace: tuple[str, ...], key: str) -> str | None:
+    """The id that the original gave a key, where that is another one."""
+    same = id == ":".join((*namespace, key))
+    return None if same else keys.unencoded(*namespace, key)
+
+
 def _branch_of(store: mnem.Store) -> str:
     head = store.head()
     if not head.startswith("ref: "):
@@ -688,18 +707,14 @@ def _datetime(milliseconds: float) -> datetime:
 
 
 def _told(row: bytes) -> dict[str, float]:
-    """A local row; empty when it is not one of ours."""
-    try:
-        told = json.loads(row)
-    except ValueError:
-        return {}
-    return cast("dict[str, float]", told) if isinstance(told, dict) else {}
+    """A local row about a version: when it was last put again and with which rank, and last read."""
+    told: dict[str, float] = json.loads(row)
+    return {"put": 0, "rank": 0, "read": 0} | told
 
 
-def _updated(entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> tuple[float, float]:
-    """When an item was last put, and its rank among those of one time."""
-    changed = entry.times.updated, entry.times.rank
-    if not seen:
-        return changed
-    row = seen.get(entry.row, {})
-    return max(changed, (row.get("put", 0), row.get("rank", 0)))
+def _order(
+    entry: Entry, seen: Mapping[bytes, Mapping[str, float]]
+) -> tuple[float, float, str]:
+    """What sorts items newest first: when one was last put, and its rank among those of one time."""
+    row = seen.get(entry.row) if seen else None
+    return entry.order if row is None else min(entry.order, (-row["put"], -row["rank"], entry.id))
