@@ -158,7 +158,8 @@ class Shelf:
 
     def get(self, namespace: tuple[str, ...], key: str) -> Entry | None:
         """The entry of one item."""
-        return self.by_namespace.get(namespace, {}).get(key)
+        there = self.by_namespace.get(namespace)
+        return None if there is None else there.get(key)
 
     def under(self, prefix: tuple[str, ...]) -> Iterator[Entry]:
         """The entries in a namespace and those below it."""

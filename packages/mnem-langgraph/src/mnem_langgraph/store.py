@@ -218,7 +218,8 @@ class MnemosyneStore(BaseStore):
                 self._shelf.follow(self._store)
             for at, op in enumerate(ops):
                 if isinstance(op, GetOp):
-                    results[at] = self._get(op, read)
+                    found = read if op.refresh_ttl else []
+                    results[at] = self._get(tuple(op.namespace), str(op.key), found)
                 elif isinstance(op, SearchOp):
                     results[at] = self._search(op, embedded.get(op.query or ""), read)
                 elif isinstance(op, ListNamespacesOp):
@@ -246,17 +247,17 @@ class MnemosyneStore(BaseStore):
         """
         if refresh_ttl is None:
             refresh_ttl = (self.ttl_config or {}).get("refresh_on_read", True)
-        op = GetOp(namespace, str(key), refresh_ttl)
-        validate_op_namespace(op)
+        validate_op_namespace(GetOp(namespace, key))
         read: list[Entry] = []
         with self._lock:
             self._shelf.follow(self._store)
-            item = self._get(op, read)
-        self._refresh(read)
+            item = self._get(tuple(namespace), str(key), read)
+        if refresh_ttl:
+            self._refresh(read)
         return item
 
-    def _get(self, op: GetOp, read: list[Entry]) -> Item | None:
-        entry = self._shelf.get(tuple(op.namespace), str(op.key))
+    def _get(self, namespace: tuple[str, ...], key: str, read: list[Entry]) -> Item | None:
+        entry = self._shelf.get(namespace, key)
         if entry is None:
             return None
         if entry.node is None:
@@ -264,7 +265,7 @@ class MnemosyneStore(BaseStore):
         seen = self._seen(entry.id + "\0")
         if self._hidden(entry, seen):
             return None
-        if op.refresh_ttl and entry.ttl is not None:
+        if entry.ttl is not None:
             read.append(entry)
         return Item(
             value=copied(entry.value),
