@@ -458,7 +458,7 @@ class MnemosyneStore(BaseStore):
                 if row is not None and row != rows.get(at):
                     rows.set(at, row)
         if self._index is not None:
-            self._clear_rows(id for id, node in nodes.items() if node is None)
+            self._clear_rows([id for id, node in nodes.items() if node is None])
 
     def _note_again(self, nodes: Iterable[mnem.MemoryNode]) -> None:
         """A put of what is there makes no commit; its time is a local row, after this tip."""
@@ -489,9 +489,9 @@ class MnemosyneStore(BaseStore):
         changed = self._store.changed_by(commit)
         return [id for id, node in changes.items() if node is not None and id not in changed]
 
-    def _clear_rows(self, ids: Iterable[str]) -> None:
+    def _clear_rows(self, ids: list[str]) -> None:
         """Drop the local rows of items that are gone, unless another branch may have them."""
-        if len(self._store.branches()) > 1:
+        if not ids or len(self._store.branches()) > 1:
             return
         for owner in (_SEEN, _VECTORS):
             rows = self._store.local(owner)

@@ -11,6 +11,7 @@ import json
 import math
 import sys
 from array import array
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from langgraph.store.base import ensure_embeddings, get_text_at_path
@@ -104,8 +105,8 @@ def _model(embed: Any) -> str:
 
 
 def pack(recipe: Recipe, vectors: list[list[float]]) -> bytes:
-    """A row: the recipe and the number of vectors as a line of JSON, then 64-bit floats."""
-    head = json.dumps({"recipe": recipe, "count": len(vectors)})
+    """A row: the recipe and the vectors' lengths as a line of JSON, then 64-bit floats."""
+    head = json.dumps({"recipe": recipe, "lengths": [len(vector) for vector in vectors]})
     flat = array("d", (number for vector in vectors for number in vector))
     if sys.byteorder == "big":
         flat.byteswap()
@@ -113,24 +114,23 @@ def pack(recipe: Recipe, vectors: list[list[float]]) -> bytes:
 
 
 def unpack(row: bytes | None, recipe: Recipe) -> list[list[float]] | None:
-    """The vectors of a row; None when there is none, or they were made by another recipe."""
+    """The vectors of a row; None when there is none, it is damaged or of another recipe."""
     if row is None:
         return None
     head, _, body = row.partition(b"\n")
     try:
         told = json.loads(head)
+        same = told["recipe"] == [recipe.model, recipe.dims, list(recipe.fields)]
+        lengths: list[int] = told["lengths"]
         flat = array("d", body)
-        if told["recipe"] != [recipe.model, recipe.dims, list(recipe.fields)]:
-            return None
-        count = int(told["count"])
     except (ValueError, TypeError, KeyError):
+        return None
+    if not same or sum(lengths) != len(flat):
         return None
     if sys.byteorder == "big":
         flat.byteswap()
-    if count == 0 or len(flat) % count:
-        return [] if count == 0 else None
-    length = len(flat) // count
-    return [flat[at : at + length].tolist() for at in range(0, len(flat), length)]
+    numbers = iter(flat)
+    return [list(islice(numbers, length)) for length in lengths]
 
 
 def best(query: list[float], vectors: list[list[float]]) -> float:
