@@ -15,9 +15,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # Else this file would be the package that it measures.
 sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__file__).parent]
@@ -25,6 +25,9 @@ sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__fi
 from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.sqlite import SqliteStore
 from mnem_langgraph import MnemosyneStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 NAMESPACES = 100
 MOST_CALLS, MOST_SECONDS = 300, 4.0

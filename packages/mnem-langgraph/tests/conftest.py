@@ -1,8 +1,14 @@
-"""Stores to test on."""
+"""Stores to test on, and modules beside the tests."""
+
+import sys
+from pathlib import Path
 
 import mnem
 import pytest
 from mnem_langgraph import MnemosyneStore
+
+# `excluded` and `swap` are modules of their own.
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ SPACE = ("filters",)
 @pytest.fixture
 def found(memories):
     memories.batch([PutOp(SPACE, key, value) for key, value in VALUES.items()])
-    return lambda filter: "".join(sorted(i.key for i in memories.search(SPACE, filter=filter)))
+    return lambda asked: "".join(sorted(i.key for i in memories.search(SPACE, filter=asked)))
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,8 @@ def test_meta_becomes_provenance(memories):
 
 
 @pytest.mark.parametrize(
-    "meta", [{"mood": "good"}, {"source": 5}, {"event_time": True}, {"step": None}, "text", [], None]
+    "meta",
+    [{"mood": "good"}, {"source": 5}, {"event_time": True}, {"step": None}, "text", [], None],
 )
 def test_what_else_is_in_meta_stays(memories, meta):
     memories.put(USER, "plan", {"tier": 1, "_meta": meta})
@@ -256,9 +257,7 @@ def test_keys_are_texts(memories):
 
 def test_times_are_of_the_commits(memories):
     memories.put(USER, "a", {"v": 1})
-    memories._store.write(
-        {"memories:u1:a": {"v": 2}}, message="revise", time_ms=4_000_000_000_000
-    )
+    memories._store.write({"memories:u1:a": {"v": 2}}, message="revise", time_ms=4_000_000_000_000)
     item = memories.get(USER, "a")
     assert item.created_at.timestamp() * 1000 == memories.history()[1].time
     assert item.updated_at == datetime.fromtimestamp(4_000_000_000, timezone.utc)
@@ -282,7 +281,10 @@ def test_the_newest_comes_first(memories):
     for again in (memories, MnemosyneStore(memories._store)):
         assert keys_of(again.search(USER)) == ["a", "c", "b"]
         assert [keys_of(again.search(USER, limit=1, offset=n)) for n in range(4)] == [
-            ["a"], ["c"], ["b"], [],
+            ["a"],
+            ["c"],
+            ["b"],
+            [],
         ]
         assert again.search(USER, limit=0) == []
         assert keys_of(again.search(USER, limit=-1)) == ["a", "c", "b"]
@@ -382,7 +384,9 @@ def test_list_namespaces(memories):
     assert listed(suffix=("c",)) == [("a", "b", "c"), ("a", "x", "c")]
     assert listed(prefix=("a", "*", "c")) == [("a", "b", "c"), ("a", "x", "c")]
     assert listed(prefix=("*", "b"), suffix=("*",)) == [
-        ("a", "b"), ("a", "b", "c"), ("a", "b", "d"),
+        ("a", "b"),
+        ("a", "b", "c"),
+        ("a", "b", "d"),
     ]
     assert listed(prefix=("a*",)) == [("a*",)]
     assert listed(prefix=("*",), max_depth=1) == [("a",), ("a*",), ("b",)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,11 +86,11 @@ class Adapter(ABC):
     """
 
     #: How many segments a scope may have, at most.
-    depth: int = 3
+    depth: ClassVar[int] = 3
     #: A value that the adapter refuses to store.
-    refused: Any = {"v": object()}
+    refused: ClassVar[Any] = {"v": object()}
     #: Checks that cannot apply, by the name of the method without ``test_``, with the reason.
-    lacks: Mapping[str, str] = {}
+    lacks: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def open(self, path: str, branch: str | None = None) -> Memory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import date, time
 from enum import Enum
@@ -34,16 +34,15 @@ def node_of(
     id: str,
     segments: tuple[str, ...],
     value: Mapping[str, Any],
-    *,
     ttl: float | None,
-    index: list[str] | bool | None,
+    index: Sequence[str] | bool | None,
 ) -> mnem.MemoryNode:
     """The node of an item.
 
     Of ``_meta`` the texts ``source``, ``step``, ``observation``, ``tool_call`` and ``note`` and
     the integer ``event_time`` become provenance; the rest of it stays in the value.
     """
-    content = dict(value)
+    content: dict[str, Any] = dict(value)
     texts: dict[str, str] = {}
     event_time: int | None = None
     meta = content.get(META)
@@ -57,13 +56,13 @@ def node_of(
         else:
             del content[META]
     if any(str(name).startswith(OURS) for name in content):
-        content = {JSON: _dumps(content)}
+        content = dict[str, Any]({JSON: _dumps(content)})
     if _CUT in id and keys.split(id) is None:
         content[keys.FULL] = list(segments)
     if ttl is not None:
         content[TTL] = ttl
     if index is not None:
-        content[INDEX] = index
+        content[INDEX] = index if isinstance(index, bool) else list(index)
     provenance = mnem.Provenance(
         texts.get("step"),
         texts.get("observation"),
@@ -93,7 +92,7 @@ def replaceable(node: mnem.MemoryNode) -> bool:
 
 
 def value_of(node: mnem.MemoryNode) -> dict[str, Any]:
-    """The value of an item, sharing what is in the node; one that is no dict is ``{"value": ...}``."""
+    """The value of an item, sharing what is in the node; of what is no dict ``{"value": ...}``."""
     if not isinstance(node.content, dict):
         return {"value": node.content}
     content = cast("dict[str, Any]", node.content)
@@ -162,19 +161,17 @@ def _as_json(value: Any) -> Any:
 
 def _fits(value: Any, depth: int) -> bool:
     """Whether the core takes a value as it is."""
-    if depth > _DEEPEST:
-        return False
+    fits = value is None or isinstance(value, bool)
     if isinstance(value, dict):
-        return all(
-            _fits(name, depth) and _fits(item, depth + 1)
-            for name, item in cast("dict[Any, Any]", value).items()
-        )
+        items = cast("dict[Any, Any]", value).items()
+        return depth < _DEEPEST and all(_fits(k, depth) and _fits(v, depth + 1) for k, v in items)
     if isinstance(value, (list, tuple)):
-        return all(_fits(item, depth + 1) for item in cast("list[Any]", value))
+        items = cast("list[Any]", value)
+        return depth < _DEEPEST and all(_fits(item, depth + 1) for item in items)
     if isinstance(value, str):
-        return not any("\ud800" <= sign <= "\udfff" for sign in value)
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, int):
-        return -(2**63) <= value < 2**64
-    return value is None
+        fits = not any("\ud800" <= sign <= "\udfff" for sign in value)
+    elif isinstance(value, float):
+        fits = math.isfinite(value)
+    elif isinstance(value, int):
+        fits = -(2**63) <= value < 2**64
+    return fits

@@ -19,6 +19,10 @@ __all__ = ["Entry", "Shelf", "row_key"]
 
 # What is held of values, about, in characters and elements. Above it, what is held is let go.
 MOST = 64 * 1024 * 1024
+# Up to so many nodes are read one by one, and more as all below their prefix.
+FEW = 8
+# A prefix with less than this part of all items is gathered and sorted by itself.
+SMALL = 8
 
 
 class Entry:
@@ -28,7 +32,18 @@ class Entry:
     since the item was last put or read.
     """
 
-    __slots__ = ("_row", "id", "key", "namespace", "node", "order", "times", "ttl", "value", "vectors")
+    __slots__ = (
+        "_row",
+        "id",
+        "key",
+        "namespace",
+        "node",
+        "order",
+        "times",
+        "ttl",
+        "value",
+        "vectors",
+    )
 
     def __init__(self, id: str, namespace: tuple[str, ...], key: str, times: Times) -> None:
         self.id = id
@@ -108,8 +123,10 @@ class Shelf:
         """The newest entries below a prefix, newest first."""
         length = len(prefix)
         spaces = [space for name, space in self.by_namespace.items() if name[:length] == prefix]
-        if sum(map(len, spaces)) * 8 < len(self._entries):
-            return sorted((entry for space in spaces for entry in space.values()), key=_order)[:count]
+        if sum(map(len, spaces)) * SMALL < len(self._entries):
+            return sorted((entry for space in spaces for entry in space.values()), key=_order)[
+                :count
+            ]
         if not self._sorted:
             entries = sorted(self._entries.values(), key=_order, reverse=True)
             self._entries = {entry.id: entry for entry in entries}
@@ -128,7 +145,9 @@ class Shelf:
         if segments is None:
             node = self._read(store, id, 1).get(id)
             content = None if node is None else node.content
-            full = cast("dict[str, Any]", content).get(keys.FULL) if isinstance(content, dict) else 0
+            full = (
+                cast("dict[str, Any]", content).get(keys.FULL) if isinstance(content, dict) else 0
+            )
             if not isinstance(full, list):
                 return None
             segments = tuple(str(segment) for segment in cast("list[Any]", full))
@@ -178,7 +197,7 @@ class Shelf:
                 entry.hold(None)
             self._held = 0
             missing = list(entries)
-        if len(missing) < 8:
+        if len(missing) <= FEW:
             read = {entry.id: self._read(store, entry.id, 1)[entry.id] for entry in missing}
         else:
             read = self._read(store, keys.prefix(*prefix), None)
@@ -187,7 +206,9 @@ class Shelf:
             entry.hold(node)
             self._held += _weight(node.content)
 
-    def _read(self, store: mnem.Store, prefix: str, limit: int | None) -> dict[str, mnem.MemoryNode]:
+    def _read(
+        self, store: mnem.Store, prefix: str, limit: int | None
+    ) -> dict[str, mnem.MemoryNode]:
         tip = self._timeline.tip
         return {} if tip is None else store.state_at(tip, prefix=prefix, limit=limit)
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import mnem
 from langgraph.store.base import (
@@ -426,39 +426,34 @@ class MnemosyneStore(BaseStore):
     # ---- writing ----
 
     def _put(self, puts: Mapping[_Place, PutOp]) -> _Steps[None]:
-        nodes: dict[str, mnem.MemoryNode | None] = {}
         changes: dict[str, mnem.MemoryNode | None] = {}
+        written: list[mnem.MemoryNode] = []
         for (namespace, key), op in puts.items():
             id = keys.join(*namespace, key)
-            nodes[id] = None
             # The original's id of the same key goes, so that the key has one item.
             if (other := _original_id(id, namespace, key)) is not None:
                 changes[other] = None
+            changes[id] = None
             if op.value is not None:
-                index = list(op.index) if isinstance(op.index, (list, tuple)) else op.index
-                nodes[id] = node_of(
-                    id, (*namespace, key), op.value, ttl=op.ttl, index=index
-                )
-        written = [node for node in nodes.values() if node is not None]
+                written.append(node_of(id, (*namespace, key), op.value, op.ttl, op.index))
+                changes[id] = written[-1]
         vectors = yield from self._vectors_of(written)
-        changes |= nodes
         try:
             again = self._write(changes)
         except mnem.InvalidRefError:
-            fixed = [node for node in written if replaceable(node)]
-            if not fixed:
+            made_storable = [node for node in written if replaceable(node)]
+            if not made_storable:
                 raise
             again = self._write(changes)
         if again:
             self._note_again(node for node in written if node.id in again)
-        if vectors:
-            rows = self._store.local(_VECTORS)
-            for node in written:
-                row, at = vectors.get(node.id), row_key(node)
-                if row is not None and row != rows.get(at):
-                    rows.set(at, row)
+        rows = self._store.local(_VECTORS)
+        for node in written if vectors else ():
+            row, at = vectors.get(node.id), row_key(node)
+            if row is not None and row != rows.get(at):
+                rows.set(at, row)
         if self._index is not None:
-            self._clear_rows([id for id, node in nodes.items() if node is None])
+            self._clear_rows([id for id, node in changes.items() if node is None])
 
     def _note_again(self, nodes: Iterable[mnem.MemoryNode]) -> None:
         """A put of what is there makes no commit; its time is a local row, after this tip."""
@@ -509,9 +504,7 @@ class MnemosyneStore(BaseStore):
         if not wanted:
             return {}
         vectors = yield Texts(wanted, index.embeddings, as_queries)
-        return {
-            text: index.checked(vector) for text, vector in zip(wanted, vectors, strict=True)
-        }
+        return {text: index.checked(vector) for text, vector in zip(wanted, vectors, strict=True)}
 
     def _vectors_of(self, nodes: Iterable[mnem.MemoryNode]) -> _Steps[dict[str, bytes]]:
         """The rows of vectors of nodes that are to be written."""
@@ -658,7 +651,7 @@ def _advance(
         return done.value
 
 
-def _validate(op: Op) -> None:
+def _validate(op: object) -> None:
     if not isinstance(op, (GetOp, SearchOp, PutOp, ListNamespacesOp)):
         raise ValueError(f"Unknown operation type: {type(op)}")  # noqa: TRY004 as LangGraph's
     validate_op_namespace(op)
@@ -708,14 +701,12 @@ def _datetime(milliseconds: float) -> datetime:
 
 
 def _told(row: bytes) -> dict[str, float]:
-    """A local row about a version: when it was last put again and with which rank, and last read."""
+    """A local row about a version: when it was put again, with which rank, and when it was read."""
     told: dict[str, float] = json.loads(row)
     return {"put": 0, "rank": 0, "read": 0} | told
 
 
-def _order(
-    entry: Entry, seen: Mapping[bytes, Mapping[str, float]]
-) -> tuple[float, float, str]:
-    """What sorts items newest first: when one was last put, and its rank among those of one time."""
+def _order(entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> tuple[float, float, str]:
+    """What sorts items newest first: when one was last put, its rank among equal times, its id."""
     row = seen.get(entry.row) if seen else None
     return entry.order if row is None else min(entry.order, (-row["put"], -row["rank"], entry.id))

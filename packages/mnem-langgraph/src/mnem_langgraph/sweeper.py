@@ -58,11 +58,14 @@ class Sweeper:
 
     def _run(self, seconds: float, ended: Future[None]) -> None:
         while not self._stop.wait(seconds):
-            try:
-                swept = self._sweep()
-            except Exception:  # a busy store must not end the sweeping
-                _log.exception("could not sweep expired items")
-            else:
-                _log.debug("swept %d expired items", swept)
+            self._once()
         if not ended.cancelled():
             ended.set_result(None)
+
+    def _once(self) -> None:
+        try:
+            swept = self._sweep()
+        except Exception:  # noqa: BLE001 a store that is busy must not end the sweeping
+            _log.warning("could not sweep expired items", exc_info=True)
+        else:
+            _log.debug("swept %d expired items", swept)

@@ -59,8 +59,8 @@ class Timeline:
             for at, commit in enumerate(log):
                 if commit.id == self.tip:
                     return log[:at]
-                if len(commit.parents) != 1 or at + 1 < len(log) and (
-                    commit.parents[0] != log[at + 1].id
+                if len(commit.parents) != 1 or (
+                    at + 1 < len(log) and (commit.parents[0] != log[at + 1].id)
                 ):
                     return None
         return None

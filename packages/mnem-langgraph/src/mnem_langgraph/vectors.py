@@ -100,7 +100,7 @@ def _model(embed: Any) -> str:
             return found
     if isinstance(embed, str):
         return embed
-    named = embed if hasattr(embed, "__qualname__") else type(embed)
+    named = cast("Any", embed if hasattr(embed, "__qualname__") else type(embed))
     return f"{named.__module__}.{named.__qualname__}"
 
 
