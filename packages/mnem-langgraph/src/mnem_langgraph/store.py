@@ -124,7 +124,8 @@ class MnemosyneStore(BaseStore):
         For ``with`` and ``async with``; ``":memory:"`` is a new store in memory.
 
         >>> with MnemosyneStore.from_conn_string(":memory:") as memories:
-        ...     memories.setup()
+        ...     memories.list_namespaces()
+        []
         """
         try:
             mnem.open(conn_string).close()
