@@ -244,6 +244,6 @@ def test_what_is_lacking_is_skipped_with_its_reason(pytester):
             pass
         """
     )
-    result = pytester.runpytest("-rs", "-k", "values_come_back")
+    result = pytester.runpytest("-rs", "-p", "no:asyncio", "-k", "values_come_back")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*it holds no values*"])

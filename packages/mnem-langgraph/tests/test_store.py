@@ -16,7 +16,7 @@ from langgraph.store.base import (
     PutOp,
     SearchOp,
 )
-from mnem_langgraph import MnemosyneStore
+from mnem_langgraph import MnemosyneStore, store
 
 USER = ("memories", "u1")
 
@@ -177,6 +177,22 @@ def test_an_equal_put_moves_the_item_and_makes_no_commit(memories):
         assert keys_of(again.search(USER)) == ["a", "c", "b"]
     memories.put(USER, "d", {"v": 1})
     assert keys_of(memories.search(USER)) == ["d", "a", "c", "b"]
+
+
+def test_equal_times_are_in_the_order_of_the_calls(memories, monkeypatch):
+    def write(key):
+        memories._store.write({f"memories:u1:{key}": {"v": 1}}, message="w", time_ms=at)
+
+    at = 4_000_000_000_000
+    monkeypatch.setattr(store, "_now", lambda: at)
+    for key in "cab":
+        write(key)
+    memories.put(USER, "a", {"v": 1})
+    assert keys_of(memories.search(USER)) == ["a", "b", "c"]
+    write("d")
+    memories.put(USER, "c", {"v": 1})
+    assert keys_of(memories.search(USER)) == ["c", "d", "a", "b"]
+    assert keys_of(MnemosyneStore(memories._store).search(USER)) == ["c", "d", "a", "b"]
 
 
 def test_an_equal_put_in_a_batch_moves_the_item(memories):
