@@ -79,6 +79,9 @@ def cells(items: int) -> dict[str, Callable[[BaseStore, int], object]]:
 
     return {
         "get": get,
+        "get of the last": lambda store, n: store.get(
+            namespace(items - 1 - n), f"k{items - 1 - n}"
+        ),
         "search of a namespace": lambda store, _: store.search(namespace(7), limit=10),
         "with a filter": lambda store, _: store.search(namespace(7), filter={"rank": 7}),
         "search of everything": lambda store, _: store.search(("memories",), limit=10),
@@ -93,11 +96,18 @@ def cells(items: int) -> dict[str, Callable[[BaseStore, int], object]]:
     }
 
 
-def medians(stores: list[BaseStore], call: Callable[[BaseStore, int], object]) -> list[float]:
+def show(name: str, found: list[float]) -> None:
+    ours, theirs = found
+    print(f"  {name:26} {ours:9.3f} {theirs:9.3f} {ours / theirs:9.2f}", flush=True)
+
+
+def medians(
+    stores: list[BaseStore], call: Callable[[BaseStore, int], object], calls: int = MOST_CALLS
+) -> list[float]:
     """Of each store, the calls taken in turns, so that all meet the same disk."""
     times: list[list[float]] = [[] for _ in stores]
     start = time.perf_counter()
-    for number in range(MOST_CALLS):
+    for number in range(calls):
         for store, spent in zip(stores, times, strict=True):
             before = time.perf_counter()
             call(store, number)
@@ -115,8 +125,12 @@ def main(sizes: list[int]) -> None:
             for store in (ours, theirs):
                 fill(store, items)
             for name, call in cells(items).items():
-                left, right = medians([ours, theirs], call)
-                print(f"  {name:26} {left:9.3f} {right:9.3f} {left / right:9.2f}", flush=True)
+                show(name, medians([ours, theirs], call))
+        # No item is known to the process that opens a store again.
+        with opened("mnemosyne", directory) as ours, opened("sqlite", directory) as theirs:
+            first = medians([ours, theirs], lambda store, _: store.get(namespace(0), "k"), calls=1)
+            show("first get after opening", first)
+            show("get after opening", medians([ours, theirs], cells(items)["get of the last"]))
         shutil.rmtree(directory)
 
 

@@ -280,6 +280,12 @@ def test_list_namespaces(memories):
     assert ("b",) not in listed()
 
 
+def test_a_word_counts_more_where_it_stands_alone(memories):
+    memories.put(USER, "alone", {"text": "a bar"})
+    memories.put(USER, "within", {"text": "a barrel"})
+    assert keys_of(memories.search(USER, query="bar")) == ["alone", "within"]
+
+
 def test_a_query_orders_and_still_lists_the_rest(memories):
     memories.put(USER, "a", {"text": "the cafe is closed"})
     memories.put(USER, "b", {"text": "caf\u00e9 noir, open late", "tags": ["open"]})

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import mnem
 import pytest
 from langgraph.store.base import PutOp
+from mnem_langgraph import MnemosyneStore
 
 USER = ("memories", "u1")
 
@@ -144,3 +145,24 @@ def test_nodes_of_others_under_a_namespace_are_items(memories):
     assert memories.get(USER, "plan").value == {"value": "basic"}
     assert memories.list_namespaces() == [USER]
     assert keys_of(memories.search(())) == ["plan"]
+
+
+@pytest.mark.parametrize(
+    "value", [{"v": [1, {"w": None, "caf\u00e9": -0.0, "zz": "z"}]}, {"v": (1, 2)}]
+)
+def test_what_was_written_is_read_as_another_instance_reads_it(memories, value):
+    memories.search(USER)
+    memories.put(USER, "a", value)
+    here = memories.get(USER, "a").value
+    anew = MnemosyneStore(memories._store).get(USER, "a").value
+    assert repr(here) == repr(anew)
+    value["v"] = "changed"
+    here["v"].append("changed")
+    assert repr(memories.get(USER, "a").value) == repr(anew)
+
+
+def test_what_was_written_over_meanwhile_is_not_served(memories):
+    memories.search(USER)
+    memories.put(USER, "a", {"v": 1})
+    memories._store.write({"memories:u1:a": {"v": 2}}, message="another")
+    assert memories.get(USER, "a").value == {"v": 2}

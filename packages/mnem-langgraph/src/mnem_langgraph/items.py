@@ -15,7 +15,16 @@ from uuid import UUID
 import mnem
 from mnem import keys
 
-__all__ = ["copied", "fingerprint", "index_of", "node_of", "replaceable", "ttl_of", "value_of"]
+__all__ = [
+    "as_read",
+    "copied",
+    "fingerprint",
+    "index_of",
+    "node_of",
+    "replaceable",
+    "ttl_of",
+    "value_of",
+]
 
 # Content keys of ours. A value that has such a key itself is kept as text.
 OURS = "mnem:"
@@ -96,7 +105,10 @@ def value_of(node: mnem.MemoryNode) -> dict[str, Any]:
     if not isinstance(node.content, dict):
         return {"value": node.content}
     content = cast("dict[str, Any]", node.content)
-    if not any(name.startswith(OURS) for name in content):
+    for name in content:
+        if name.startswith(OURS):
+            break
+    else:
         return content
     text = content.get(JSON)
     if isinstance(text, str):
@@ -134,6 +146,24 @@ def copied(value: Any) -> Any:
     if type(value) is list:
         return [copied(item) for item in cast("list[Any]", value)]
     return value
+
+
+def as_read(value: Any) -> Any:
+    """A copy of a value as it will be read; None where that may be another value."""
+    if type(value) is dict:
+        fields = cast("dict[Any, Any]", value)
+        if any(type(name) is not str for name in fields):
+            return None
+        # In the order of the format: shorter keys first.
+        names = sorted(fields, key=lambda name: (len(name.encode()), name.encode()))
+        inner = {name: as_read(fields[name]) for name in names}
+        return None if any(inner[k] is None and fields[k] is not None for k in inner) else inner
+    if type(value) is list:
+        items = cast("list[Any]", value)
+        copies = [as_read(item) for item in items]
+        lost = any(c is None and i is not None for c, i in zip(copies, items, strict=True))
+        return None if lost else copies
+    return value if type(value) in (str, int, float, bool) else None
 
 
 def fingerprint(node: mnem.MemoryNode) -> bytes:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from mnem import keys
 
-from mnem_langgraph.items import fingerprint, ttl_of, value_of
+from mnem_langgraph.items import as_read, fingerprint, ttl_of, value_of
 from mnem_langgraph.timeline import Timeline, Times
 
 if TYPE_CHECKING:
@@ -58,8 +59,13 @@ class Entry:
     def hold(self, node: mnem.MemoryNode | None) -> None:
         """Keep what the item says, or let go of it."""
         self.node = node
-        self.value: dict[str, Any] = {} if node is None else value_of(node)
-        self.ttl: float | None = ttl_of(node)
+        self.value: dict[str, Any] = {}
+        self.ttl: float | None = None
+        if node is not None:
+            self.value = value_of(node)
+            # The adapter's own content keys are no part of the value.
+            if self.value is not node.content:
+                self.ttl = ttl_of(node)
 
     @property
     def row(self) -> bytes:
@@ -84,13 +90,19 @@ class Shelf:
     Not for several threads at once.
     """
 
-    def __init__(self) -> None:
-        self._timeline = Timeline()
+    def __init__(self, branch: str) -> None:
+        self._branch = branch
+        self._clear()
+
+    def _clear(self) -> None:
+        self._timeline = Timeline(self._branch)
         # Oldest first, while they are sorted.
         self._entries: dict[str, Entry] = {}
         self._sorted = True
         self.by_namespace: dict[tuple[str, ...], dict[str, Entry]] = {}
         self._held = 0
+        self._written: dict[tuple[str, str], mnem.MemoryNode] = {}
+        self._written_weight = 0
 
     @property
     def commits(self) -> int:
@@ -99,10 +111,12 @@ class Shelf:
 
     def follow(self, store: mnem.Store) -> None:
         """Look at what the branch says now."""
-        changed = self._timeline.follow(store)
-        if changed is None:
-            self._entries, self.by_namespace, self._held = {}, {}, 0
-            changed = set(self._timeline.times)
+        try:
+            changed = self._timeline.follow(store)
+        except BaseException:
+            # Half a look is none: the next one begins anew.
+            self._clear()
+            raise
         if not changed:
             return
         fresh: list[Entry] = []
@@ -112,12 +126,25 @@ class Shelf:
             segments = None if times is None else self._segments(store, id)
             if times is not None and segments is not None:
                 fresh.append(Entry(id, segments[:-1], segments[-1], times))
+                if (node := self._written.get((times.commit, id))) is not None:
+                    fresh[-1].hold(node)
         fresh.sort(key=_order, reverse=True)
         if fresh and self._entries:
             newest = next(reversed(self._entries.values()))
             self._sorted = self._sorted and fresh[0].order < newest.order
         for entry in fresh:
             self._put_on(entry)
+        # What was written since is of no use any more, or is read when it is asked for.
+        self._held += self._written_weight
+        self._written, self._written_weight = {}, 0
+
+    def wrote(self, commit: str, nodes: Iterable[mnem.MemoryNode]) -> None:
+        """Keep what a commit wrote, so that the next look need not read it."""
+        for node in nodes:
+            content = as_read(node.content)
+            if content is not None and self._written_weight < MOST // 4:
+                self._written[commit, node.id] = replace(node, content=content)
+                self._written_weight += _weight(content)
 
     def newest(self, prefix: tuple[str, ...], count: int) -> list[Entry]:
         """The newest entries below a prefix, newest first."""
@@ -187,6 +214,15 @@ class Shelf:
             if namespace[:length] == prefix:
                 yield from there.values()
 
+    def load_one(self, store: mnem.Store, entry: Entry) -> None:
+        """Read the node of an entry that was not read yet."""
+        node = store.get(entry.id)
+        if store.head_commit() != self._timeline.tip:
+            node = self._read(store, entry.id, 1)[entry.id]  # the branch moved meanwhile
+        if node is not None:
+            entry.hold(node)
+            self._held += _weight(node.content)
+
     def load(self, store: mnem.Store, entries: Iterable[Entry], prefix: tuple[str, ...]) -> None:
         """Read the nodes of entries that were not read yet; all are below a prefix."""
         missing = [entry for entry in entries if entry.node is None]
@@ -214,9 +250,17 @@ class Shelf:
 
 
 def _weight(value: Any) -> int:
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        return 8 + sum(len(name) + _weight(item) for name, item in fields.items())
-    if isinstance(value, list):
-        return 8 + sum(_weight(item) for item in cast("list[Any]", value))
-    return len(value) if isinstance(value, str) else 1
+    """About how much is held of a value: its characters, and 8 for all else."""
+    if type(value) is str:
+        return len(value)
+    weight = 8
+    inner = (
+        cast("dict[str, Any]", value).values()
+        if type(value) is dict
+        else cast("list[Any]", value)
+        if type(value) is list
+        else ()
+    )
+    for item in inner:
+        weight += _weight(item) if type(item) in (str, dict, list) else 8
+    return weight

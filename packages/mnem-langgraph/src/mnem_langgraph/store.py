@@ -104,7 +104,7 @@ class MnemosyneStore(BaseStore):
         self._store = self._root.on(branch)
         self._seen_rows = self._store.local(_SEEN)
         self._branch = branch
-        self._shelf = Shelf()
+        self._shelf = Shelf(branch)
 
     def __repr__(self) -> str:
         return f"<MnemosyneStore root={str(self._root.root)!r} branch={self._branch!r}>"
@@ -262,7 +262,7 @@ class MnemosyneStore(BaseStore):
         if entry is None:
             return None
         if entry.node is None:
-            self._shelf.load(self._store, [entry], entry.namespace)
+            self._shelf.load_one(self._store, entry)
         seen = self._seen(entry.id + "\0")
         if self._hidden(entry, seen):
             return None
@@ -480,6 +480,8 @@ class MnemosyneStore(BaseStore):
             return []
         if commit == before[-1]:
             return [id for id, node in changes.items() if node is not None]
+        with self._lock:
+            self._shelf.wrote(commit, [node for node in changes.values() if node is not None])
         if len(changes) == 1:
             return []
         changed = self._store.changed_by(commit)
