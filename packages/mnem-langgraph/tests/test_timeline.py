@@ -112,3 +112,27 @@ def test_after_a_failure_the_next_look_is_whole(memories, monkeypatch):
             listed(memories)
     assert listed(memories) == anew(memories)
     assert len(listed(memories)) == 6
+
+
+def test_closing_saves_what_is_worth_it(path, looked_at):
+    for puts, read in ((10, 10), (20, 0)):
+        with MnemosyneStore(path) as memories:
+            for n in range(puts):
+                memories.put(USER, f"k{n}", {"v": puts})
+            assert memories.get(USER, "k0").value == {"v": puts}
+        looked_at.clear()
+        with MnemosyneStore(path) as again:
+            assert len(again.search(USER, limit=100)) == puts
+            assert len(looked_at) == read
+    again.close()
+
+
+def test_who_only_writes_looks_now_and_then(memories, looked_at):
+    memories.put(USER, "k", {"v": 0})
+    memories.get(USER, "k")
+    looked_at.clear()
+    for n in range(150):
+        memories.put(USER, "k", {"v": n + 1})
+    assert len(looked_at) == 128
+    assert memories.get(USER, "k").value == {"v": 150}
+    assert listed(memories) == anew(memories)

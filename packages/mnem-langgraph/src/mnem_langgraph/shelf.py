@@ -20,6 +20,10 @@ __all__ = ["Entry", "Shelf", "row_key"]
 
 # What is held of values, about, in characters and elements. Above it, what is held is let go.
 MOST = 64 * 1024 * 1024
+# Own commits after which a branch is looked at without a read.
+BEHIND = 64
+# Commits for which a process that ends saves where it stands.
+WORTH = 16
 # Up to so many nodes are read one by one, and more as all below their prefix.
 FEW = 8
 # A prefix with less than this part of all items is gathered and sorted by itself.
@@ -103,6 +107,7 @@ class Shelf:
         self._held = 0
         self._written: dict[tuple[str, str], mnem.MemoryNode] = {}
         self._written_weight = 0
+        self._behind = 0
 
     @property
     def commits(self) -> int:
@@ -117,6 +122,7 @@ class Shelf:
             # Half a look is none: the next one begins anew.
             self._clear()
             raise
+        self._behind = 0
         if not changed:
             return
         fresh: list[Entry] = []
@@ -136,15 +142,27 @@ class Shelf:
             self._put_on(entry)
         # What was written since is of no use any more, or is read when it is asked for.
         self._held += self._written_weight
-        self._written, self._written_weight = {}, 0
+        self._written, self._written_weight, self._behind = {}, 0, 0
 
-    def wrote(self, commit: str, nodes: Iterable[mnem.MemoryNode]) -> None:
-        """Keep what a commit wrote, so that the next look need not read it."""
+    def wrote(self, store: mnem.Store, commit: str, nodes: Iterable[mnem.MemoryNode]) -> None:
+        """Keep what a commit wrote, so that the next look need not read it.
+
+        Looks now and then, while what the commits changed is at hand.
+        """
         for node in nodes:
             content = as_read(node.content)
             if content is not None and self._written_weight < MOST // 4:
                 self._written[commit, node.id] = replace(node, content=content)
                 self._written_weight += _weight(content)
+        self._behind += 1
+        if self._behind >= BEHIND and self._timeline.tip is not None:
+            self.follow(store)
+
+    def save(self, store: mnem.Store) -> None:
+        """Let the next process begin where this one stands, if it ever looked."""
+        if self._timeline.tip is not None:
+            self.follow(store)
+            self._timeline.save(store, WORTH)
 
     def newest(self, prefix: tuple[str, ...], count: int) -> list[Entry]:
         """The newest entries below a prefix, newest first."""

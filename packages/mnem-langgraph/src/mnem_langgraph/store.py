@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, TypeVar
@@ -143,6 +144,9 @@ class MnemosyneStore(BaseStore):
         >>> MnemosyneStore(":memory:").close()
         """
         self._sweeper.stop(None)
+        # A handle that was closed already has nothing to save.
+        with self._lock, suppress(mnem.MnemError):
+            self._shelf.save(self._store)
         self._store.close()
         if self._owned:
             self._root.close()
@@ -481,7 +485,9 @@ class MnemosyneStore(BaseStore):
         if commit == before[-1]:
             return [id for id, node in changes.items() if node is not None]
         with self._lock:
-            self._shelf.wrote(commit, [node for node in changes.values() if node is not None])
+            self._shelf.wrote(
+                self._store, commit, [node for node in changes.values() if node is not None]
+            )
         if len(changes) == 1:
             return []
         changed = self._store.changed_by(commit)

@@ -17,7 +17,7 @@ __all__ = ["Timeline", "Times"]
 # Local rows that let another process begin where this one stood: two a branch, in turns.
 _OWNER = "mnem-langgraph:times"
 # One is due after so many commits, and more the more nodes there are.
-_EVERY, _NODES = 128, 16
+_EVERY, _NODES = 128, 64
 
 
 class Times(NamedTuple):
@@ -63,6 +63,7 @@ class Timeline:
         for point in self._points(store):
             fresh = _since(store, point.tip)
             if fresh is not None:
+                self._saved = max(self._saved, point.commits if point.times is not before else 0)
                 break
         else:
             point, fresh = Point(None, 0, {}), store.log()
@@ -71,7 +72,8 @@ class Timeline:
             now = self.times
             ids = before.keys() | now.keys()
             changed = {id for id in ids if before.get(id, ())[:3] != now.get(id, ())[:3]}
-        self._save(store)
+        if self.commits - self._saved >= _EVERY + len(self.times) // _NODES:
+            self.save(store, 1)
         return changed
 
     def _points(self, store: mnem.Store) -> Iterator[Point]:
@@ -86,8 +88,9 @@ class Timeline:
             saved.append(Point(tip, commits, {id: Times(*told) for id, told in times.items()}))
         yield from sorted(saved, key=lambda point: -point.commits)
 
-    def _save(self, store: mnem.Store) -> None:
-        if self.commits - self._saved < _EVERY + len(self.times) // _NODES:
+    def save(self, store: mnem.Store, least: int) -> None:
+        """Save the point of the last look, if it is so many commits after what was saved."""
+        if self.commits - self._saved < least:
             return
         self._saved = self.commits
         times = {id: told[:3] for id, told in self.times.items()}
