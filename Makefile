@@ -12,7 +12,7 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
+.PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-published test-langgraph demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
 
 test: test-core test-python test-adapters
 
@@ -42,13 +42,26 @@ test-python: wheel .venv/test/ready
 	.venv/test/bin/python tools/demo_svg.py --check
 	.venv/test/bin/python benchmarks/audit.py
 
-# Published packages that build on ours, unchanged, and those that we read from, each in an
-# environment of its own.
-test-adapters: wheel .venv/published/ready .venv/mem0/ready
+# Each adapter in an environment of its own, with its framework.
+test-adapters: test-published test-mem0 test-langgraph
+
+# Published packages that build on ours, unchanged, in an environment of their own.
+test-published: wheel .venv/published/ready
 	.venv/published/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	.venv/published/bin/pytest --import-mode=importlib tests/published
+
+# What we read from: the real package over a store that is not there.
+test-mem0: wheel .venv/mem0/ready
 	.venv/mem0/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	.venv/mem0/bin/pytest --import-mode=importlib tests/mem0
+
+# The kit is tested beside its first user.
+LANGGRAPH := packages/mnem-conformance packages/mnem-langgraph
+test-langgraph: wheel .venv/langgraph/ready
+	.venv/langgraph/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/langgraph/$(PIP) --force-reinstall --no-deps --no-build-isolation $(LANGGRAPH:%=./%)
+	.venv/langgraph/bin/basedpyright --pythonpath .venv/langgraph/bin/python $(LANGGRAPH:%=%/src)
+	.venv/langgraph/bin/pytest --import-mode=importlib -p no:asyncio $(LANGGRAPH:%=%/tests)
 
 # A wrong belief is found, traced and put right, in real commands.
 demo: wheel .venv/demo/ready
@@ -130,6 +143,15 @@ wheel: .venv/tools/ready
 .venv/bench/ready: benchmarks/requirements.txt | need
 	tools/python -m venv --clear .venv/bench
 	.venv/bench/$(PIP) -r $<
+	touch $@
+
+# LangGraph's tests of its stores are in its source distributions; their package is the installed one.
+.venv/langgraph/ready: packages/mnem-langgraph/requirements-test.txt | need wheel
+	tools/python -m venv --clear .venv/langgraph
+	.venv/langgraph/$(PIP) $(WHEEL) -r $<
+	.venv/langgraph/bin/python -m pip download --quiet --no-deps --no-binary :all: \
+		--dest .venv/langgraph/upstream $$(grep -o 'langgraph-checkpoint[a-z-]*==[0-9.]*' $<)
+	cd .venv/langgraph/upstream && for sources in *.tar.gz; do tar -xzf $$sources; done && rm -rf */langgraph
 	touch $@
 
 .venv/demo/ready: | need
