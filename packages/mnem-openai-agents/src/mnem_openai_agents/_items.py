@@ -46,7 +46,8 @@ def restored(content: Any) -> Any:
 def refused(items: list[Any], refusal: InvalidRefError) -> list[bool]:
     """Which items content cannot hold, after the store refused them together.
 
-    Raises that refusal where it was about something else, or an item is no JSON either.
+    Raises that refusal where it was about something else; TypeError or ValueError for an item
+    that is no JSON either.
     """
     # The store knows its rules; no copy of them stands here.
     with mnem.open(":memory:") as scratch:
@@ -54,7 +55,10 @@ def refused(items: list[Any], refusal: InvalidRefError) -> list[bool]:
     try:
         json.dumps([item for item, answer in zip(items, answers, strict=True) if answer])
     except (TypeError, ValueError):
-        raise refusal from None
+        # The store's says where, but may be about what text can hold.
+        if isinstance(refusal, TypeError):
+            raise refusal from None
+        raise
     if not any(answers):
         raise refusal
     return answers

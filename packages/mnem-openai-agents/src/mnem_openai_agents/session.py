@@ -157,8 +157,8 @@ class MnemosyneSession:
         """Append items, as one block and one commit; no items make none.
 
         Any JSON is kept exactly, also what a node's content cannot hold: that is kept as text. A
-        tool's output gets its provenance from the call that it answers. InvalidRefError, which
-        is a TypeError or a ValueError too, for what is no JSON; nothing is written then.
+        tool's output gets its provenance from the call that it answers. TypeError or ValueError
+        for what is no JSON; nothing is written then.
 
         >>> import asyncio
         >>> session = MnemosyneSession("customer-4821")
