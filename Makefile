@@ -12,7 +12,7 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
+.PHONY: test test-core test-python test-adapters test-openai demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
 
 test: test-core test-python test-adapters
 
@@ -41,9 +41,15 @@ test-python: wheel .venv/test/ready
 	.venv/test/bin/python tools/demo_svg.py --check
 
 # Published packages that build on ours, unchanged, in an environment of their own.
-test-adapters: wheel .venv/published/ready
+test-adapters: wheel .venv/published/ready test-openai
 	.venv/published/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	.venv/published/bin/pytest --import-mode=importlib tests/published
+
+# Sessions of the OpenAI Agents SDK, and the SDK's own tests over them.
+test-openai: wheel .venv/openai/ready
+	.venv/openai/$(PIP) --force-reinstall --no-deps $(WHEEL) packages/mnem-conformance packages/mnem-openai-agents
+	.venv/openai/bin/basedpyright --pythonpath .venv/openai/bin/python --project packages/mnem-openai-agents
+	.venv/openai/bin/pytest -p no:asyncio --import-mode=importlib packages/mnem-openai-agents/tests
 
 # A wrong belief is found, traced and put right, in real commands.
 demo: wheel .venv/demo/ready
@@ -106,6 +112,13 @@ wheel: .venv/tools/ready
 .venv/published/ready: tests/published/requirements.txt | need wheel
 	tools/python -m venv --clear .venv/published
 	.venv/published/$(PIP) $(WHEEL) -r $<
+	touch $@
+
+.venv/openai/ready: packages/mnem-openai-agents/requirements-test.txt | need wheel
+	tools/python -m venv --clear .venv/openai
+	.venv/openai/$(PIP) $(WHEEL) -r $<
+	.venv/openai/bin/pip download --quiet --no-deps --no-binary :all: --dest .venv/openai/upstream $$(grep '^openai-agents==' $<)
+	tar --directory .venv/openai/upstream -xzf .venv/openai/upstream/*.tar.gz
 	touch $@
 
 .venv/demo/ready: | need

@@ -53,7 +53,9 @@ def kinds(session):
 
 
 def test_a_run_with_a_tool_is_remembered(store, session):
-    agent, model = agent_of(calling(4821), [assistant_message("Enterprise.")], [assistant_message("Yes.")])
+    agent, model = agent_of(
+        calling(4821), [assistant_message("Enterprise.")], [assistant_message("Yes.")]
+    )
     assert go(agent, "Which plan?", session=session).final_output == "Enterprise."
     turn = ["user", "function_call", "function_call_output", "assistant"]
     assert kinds(session) == turn
@@ -179,7 +181,11 @@ def test_the_compaction_wrapper(store):
     client = MagicMock()
     client.responses.compact = AsyncMock(return_value=MagicMock(output=[short]))
     session = OpenAIResponsesCompactionSession(
-        "u1", inner, client=client, compaction_mode="input", should_trigger_compaction=lambda _: False
+        "u1",
+        inner,
+        client=client,
+        compaction_mode="input",
+        should_trigger_compaction=lambda _: False,
     )
     agent, _ = agent_of(calling(1), [assistant_message("One.")])
     go(agent, "Go", session=session)

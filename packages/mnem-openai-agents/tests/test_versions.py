@@ -249,7 +249,7 @@ def test_a_merge_that_is_overtaken_starts_over(store, session, monkeypatch):
         if len(looks) == 1:
             # What was a conflict when it was looked at is none any more.
             there = store.on("guess").memory(prefix="u1:")
-            store.write({id: node for id, node in there.items()}, message="agrees meanwhile")
+            store.write(there, message="agrees meanwhile")
         return result
 
     monkeypatch.setattr(mnem.Store, "merge", overtaken)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import agents
-import agents.memory
 
 # It asks whether a session is theirs, and must not think that of ours.
 import agents.extensions.memory.encrypt_session
+import agents.memory
 from mnem_openai_agents import MnemosyneSession
 
 
