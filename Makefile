@@ -46,8 +46,10 @@ test-adapters: wheel .venv/published/ready test-openai
 	.venv/published/bin/pytest --import-mode=importlib tests/published
 
 # Sessions of the OpenAI Agents SDK, and the SDK's own tests over them.
+OPENAI := packages/mnem-conformance packages/mnem-langgraph packages/mnem-openai-agents
 test-openai: wheel .venv/openai/ready
-	.venv/openai/$(PIP) --force-reinstall --no-deps $(WHEEL) packages/mnem-conformance packages/mnem-openai-agents
+	.venv/openai/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/openai/$(PIP) --force-reinstall --no-deps --no-build-isolation $(OPENAI:%=./%)
 	.venv/openai/bin/basedpyright --pythonpath .venv/openai/bin/python --project packages/mnem-openai-agents
 	.venv/openai/bin/pytest -p no:asyncio --import-mode=importlib packages/mnem-openai-agents/tests
 
@@ -114,6 +116,7 @@ wheel: .venv/tools/ready
 	.venv/published/$(PIP) $(WHEEL) -r $<
 	touch $@
 
+# The SDK's own tests are in its source distribution.
 .venv/openai/ready: packages/mnem-openai-agents/requirements-test.txt | need wheel
 	tools/python -m venv --clear .venv/openai
 	.venv/openai/$(PIP) $(WHEEL) -r $<

@@ -13,6 +13,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1]
 EXAMPLES = PACKAGE.parents[1] / "examples" / "adapters"
+GUIDE = (PACKAGE.parents[1] / "docs" / "guides" / "shared-memory.md").read_text(encoding="utf-8")
 README = (PACKAGE / "README.md").read_text(encoding="utf-8")
 
 
@@ -42,7 +43,21 @@ def test_readme(tmp_path):
     assert (tmp_path / "memory" / ".mnem").is_dir()
 
 
-def test_example(tmp_path):
-    printed = run(EXAMPLES / "openai_agents_session.py", cwd=tmp_path)
-    expected = EXAMPLES / "printed" / "openai_agents_session.txt"
-    assert printed == expected.read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["openai_agents_session", "shared_memory"])
+def test_example(name, tmp_path):
+    printed = run(EXAMPLES / f"{name}.py", cwd=tmp_path)
+    assert printed == (EXAMPLES / "printed" / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_the_guide_quotes_the_example():
+    def lines(text):
+        return "\n".join(line.strip() for line in text.strip().splitlines())
+
+    sources = {
+        "python": lines((EXAMPLES / "shared_memory.py").read_text(encoding="utf-8")),
+        "text": lines((EXAMPLES / "printed" / "shared_memory.txt").read_text(encoding="utf-8")),
+    }
+    blocks = re.findall(r"```(python|text)\n(.*?)```", GUIDE, re.DOTALL)
+    assert [kind for kind, _ in blocks].count("text") == 3
+    for kind, block in blocks:
+        assert lines(block) in sources[kind]

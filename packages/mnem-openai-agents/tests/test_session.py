@@ -1,4 +1,7 @@
-"""The session, by the SDK's protocol and by what it promises beyond it."""
+"""The session as the SDK's protocol has it: items, numbers, names, many at once, opening.
+
+Long: its promises are many, and short tests that share their helpers.
+"""
 
 from __future__ import annotations
 
@@ -199,7 +202,7 @@ def test_unreadable_nodes_are_passed_over(store, name):
     session = MnemosyneSession(store, name)
     add(session, *map(user, "abcdef"))
     ids = session.item_ids()
-    for at, text in [(1, "no json"), (4, 5), (5, "{")]:
+    for at, text in [(1, "no json"), (4, 5), (5, "[" * 100_000)]:
         full = {"mnem:key": [name, f"{at:010d}"]} if name != "u1" else {}
         store.write({ids[at]: {"mnem:json": text, **full}}, message="damage")
     assert texts(session) == texts(session, -1) == ["a", "c", "d"]

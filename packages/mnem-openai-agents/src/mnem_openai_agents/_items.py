@@ -39,7 +39,10 @@ def restored(content: Any) -> Any:
         text = fields[_JSON]
         if not isinstance(text, str):
             raise ValueError(f"{_JSON} is no text")
-        return json.loads(text)
+        try:
+            return json.loads(text)
+        except RecursionError as error:
+            raise ValueError(f"{_JSON} is nested too deep") from error
     return {key: value for key, value in fields.items() if key != keys.FULL}
 
 
@@ -134,5 +137,5 @@ def _is_output(fields: Mapping[str, Any]) -> bool:
 
 def _text(value: Any) -> str:
     # Provenance is Unicode text, which a lone surrogate is not.
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,4 +1,7 @@
-"""The session: :class:`MnemosyneSession`."""
+"""The session: :class:`MnemosyneSession`.
+
+Long: one class, and each method's documentation stands beside it.
+"""
 
 from __future__ import annotations
 
@@ -233,7 +236,8 @@ class MnemosyneSession:
 
         InvalidRefError when there is no such branch. See :meth:`branch`.
         """
-        if name not in dict(self._store.branches()):
+        # A branch without a commit is not among them yet.
+        if name not in dict(self._store.branches()) and self._store.head() != f"ref: {name}":
             raise InvalidRefError(f"no branch {name!r}", hint="`mnem branch` lists them")
         # Calls under way go on where they began, through the handle that they hold.
         self._store = self._store.on(name)
@@ -439,9 +443,10 @@ class MnemosyneSession:
         missing = unanswered(items)
         if missing:
             for _, _, item in _readable(self._at(store, tip).newest_first()):
-                earlier = calls_in([item])
-                calls.update(earlier)
-                missing -= earlier.keys()
+                for id, call in calls_in([item]).items():
+                    if id in missing:
+                        calls[id] = call
+                        missing.discard(id)
                 if not missing:
                     break
         sources = [provenance(item, calls) for item in items]
@@ -481,6 +486,7 @@ class MnemosyneSession:
 
         def change(memory: mnem.Snapshot) -> dict[str, None]:
             nonlocal popped
+            popped = None
             gone: dict[str, None] = {}
             for _, node in Transcript(self.session_id, memory.memory).newest_first():
                 gone[node.id] = None
