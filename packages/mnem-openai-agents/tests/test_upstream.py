@@ -13,7 +13,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+README = " ".join((Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8").split())
 SOURCE = Path(sys.prefix) / "upstream" / f"openai_agents-{metadata.version('openai-agents')}"
 
 FILES = [
