@@ -78,8 +78,8 @@ def test_the_call_may_stand_earlier(session):
 
 
 def test_a_call_id_that_is_used_again_means_the_last_call(session):
-    add(session, call("c1", "oldest"), call("c2", "old"))
-    add(session, call("c1", "newer"))
+    add(session, call("c1", "oldest"))
+    add(session, call("c1", "newer"), call("c2", "old"))
     add(session, output("c1"), call("c2", "new"), output("c2"))
     assert (told(session, -3)[0], told(session)[0]) == ("newer", "new")
 
@@ -240,13 +240,14 @@ def test_counters_alone_are_no_conflict(session):
 
 def test_only_counters_are_settled_unasked(store, session):
     talk(session, "a")
-    store.write({"plan": 1, "x:_seq": {"a": 1}, "_seq": 1, "a:b:_seq": 1}, message="others")
+    others = {"plan": 1, "x:seats": 1, "x:_seq": {"a": 1}, "_seq": 1, "a:b:_seq": 1}
+    store.write(others, message="others")
     session.branch("guess")
-    changed = {"plan": 2, "x:_seq": {"a": 2}, "_seq": 2, "a:b:_seq": 2}
+    changed = {**dict.fromkeys(others, 2), "x:_seq": {"a": 2}}
     store.on("guess").write(changed, message="theirs")
     store.write({**dict.fromkeys(changed, 3), "x:_seq": {"a": 3}}, message="ours")
     kinds = [conflict.id for conflict in session.merge("guess").conflicts]
-    assert kinds == sorted(["plan", "_seq", "a:b:_seq", "x:_seq"])
+    assert kinds == sorted(others)
     assert store.get("plan").content == 3
 
 

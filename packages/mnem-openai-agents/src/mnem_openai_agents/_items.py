@@ -49,8 +49,7 @@ def restored(content: Any) -> Any:
 def refused(items: list[Any], refusal: InvalidRefError) -> list[bool]:
     """Which items content cannot hold, after the store refused them together.
 
-    Raises that refusal where it was about something else; TypeError or ValueError for an item
-    that is no JSON either.
+    TypeError or ValueError for an item that is no JSON either.
     """
     # The store knows its rules; no copy of them stands here.
     with mnem.open(":memory:") as scratch:
@@ -62,8 +61,6 @@ def refused(items: list[Any], refusal: InvalidRefError) -> list[bool]:
         if isinstance(refusal, TypeError):
             raise refusal from None
         raise
-    if not any(answers):
-        raise refusal
     return answers
 
 

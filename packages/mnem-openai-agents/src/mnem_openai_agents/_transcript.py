@@ -141,7 +141,7 @@ class Transcript:
         if not self._cut:
             return id.removeprefix(self._prefix)
         match keys.split(id) or content:
-            case (self._session, str(name)) | {keys.FULL: [self._session, str(name)]}:
+            case (_, str(name)) | {keys.FULL: [_, str(name)]}:
                 return name if keys.join(self._session, name) == id else ""
             case _:
                 return ""
