@@ -12,7 +12,7 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-published test-langgraph demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
+.PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-openai demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
 
 test: test-core test-python test-adapters
 
@@ -43,7 +43,7 @@ test-python: wheel .venv/test/ready
 	.venv/test/bin/python benchmarks/audit.py
 
 # Each adapter in an environment of its own, with its framework.
-test-adapters: test-published test-mem0 test-langgraph
+test-adapters: test-published test-mem0 test-langgraph test-openai
 
 # Published packages that build on ours, unchanged, in an environment of their own.
 test-published: wheel .venv/published/ready
@@ -62,6 +62,14 @@ test-langgraph: wheel .venv/langgraph/ready
 	.venv/langgraph/$(PIP) --force-reinstall --no-deps --no-build-isolation $(LANGGRAPH:%=./%)
 	.venv/langgraph/bin/basedpyright --pythonpath .venv/langgraph/bin/python $(LANGGRAPH:%=%/src)
 	.venv/langgraph/bin/pytest --import-mode=importlib -p no:asyncio $(LANGGRAPH:%=%/tests)
+
+# Sessions of the OpenAI Agents SDK, and the SDK's own tests over them.
+OPENAI := packages/mnem-conformance packages/mnem-langgraph packages/mnem-openai-agents
+test-openai: wheel .venv/openai/ready
+	.venv/openai/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/openai/$(PIP) --force-reinstall --no-deps --no-build-isolation $(OPENAI:%=./%)
+	.venv/openai/bin/basedpyright --pythonpath .venv/openai/bin/python --project packages/mnem-openai-agents
+	.venv/openai/bin/pytest -p no:asyncio --import-mode=importlib packages/mnem-openai-agents/tests
 
 # A wrong belief is found, traced and put right, in real commands.
 demo: wheel .venv/demo/ready
@@ -152,6 +160,14 @@ wheel: .venv/tools/ready
 	.venv/langgraph/bin/python -m pip download --quiet --no-deps --no-binary :all: \
 		--dest .venv/langgraph/upstream $$(grep -o 'langgraph-checkpoint[a-z-]*==[0-9.]*' $<)
 	cd .venv/langgraph/upstream && for sources in *.tar.gz; do tar -xzf $$sources; done && rm -rf */langgraph
+	touch $@
+
+# The SDK's own tests are in its source distribution.
+.venv/openai/ready: packages/mnem-openai-agents/requirements-test.txt | need wheel
+	tools/python -m venv --clear .venv/openai
+	.venv/openai/$(PIP) $(WHEEL) -r $<
+	.venv/openai/bin/pip download --quiet --no-deps --no-binary :all: --dest .venv/openai/upstream $$(grep '^openai-agents==' $<)
+	tar --directory .venv/openai/upstream -xzf .venv/openai/upstream/*.tar.gz
 	touch $@
 
 .venv/demo/ready: | need
