@@ -17,7 +17,16 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
-from mcp_types import CallToolResult, Resource, ResourceTemplate, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    Completion,
+    Resource,
+    ResourceTemplate,
+    ResourceTemplateReference,
+    ToolAnnotations,
+)
 from pydantic import ValidationError
 
 from ._answers import NOTICE, as_text, failed, more, shortened
@@ -30,7 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
 
     from mcp.server.mcpserver import Context
-    from mcp_types import InputRequiredResult
+    from mcp_types import (
+        CompletionArgument,
+        CompletionContext,
+        GetPromptResult,
+        InputRequiredResult,
+        PromptReference,
+    )
     from pydantic import AnyUrl
 
 logger = logging.getLogger(__name__)
@@ -54,6 +69,9 @@ PAST = {"recall_at", "history", "why", "when_did", "whats_new", *HARNESS}
 
 # Arguments that are never text, so that a client's JSON text in their place is read.
 NEVER_TEXT = {"items", "resolutions"}
+
+# The most that the protocol has in one answer.
+MOST_COMPLETIONS = 100
 
 
 def build_server(
@@ -143,6 +161,7 @@ class MemoryServer(MCPServer):
             lifespan=_watching,
         )
         self._notices.serve(self._lowlevel_server)
+        self.completion()(self._complete)
 
     def check(self) -> None:
         """Open the store and bind the branch now; MnemError when that cannot be done."""
@@ -173,6 +192,35 @@ class MemoryServer(MCPServer):
             return failed("not_found", f"there is no tool {name!r}", f"the tools are {names}")
         logger.error("tool %r failed", name, exc_info=error)
         return failed("internal", f"{name} failed inside the server, whose log says why")
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult:
+        """There are no prompts."""
+        del arguments, context
+        raise MCPError(INVALID_PARAMS, f"not_found: there is no prompt {name!r}")
+
+    async def _complete(
+        self,
+        reference: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion | None:
+        """The ids that begin as what was typed, where an id is asked for."""
+        del context
+        template = isinstance(reference, ResourceTemplateReference)
+        if not template or argument.name not in {"node_id", "prefix"}:
+            return None
+        ids = await anyio.to_thread.run_sync(self._ids, argument.value)
+        shown = ids[:MOST_COMPLETIONS]
+        return Completion(values=shown, total=len(ids), has_more=len(ids) > len(shown))
+
+    def _ids(self, prefix: str) -> list[str]:
+        tip = self._memory.store.head_commit()
+        return [] if tip is None else self._memory.ids(tip, prefix=prefix)
 
     # ---- resources ----
 

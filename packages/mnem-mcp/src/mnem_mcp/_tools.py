@@ -78,6 +78,11 @@ class Item(TypedDict):
     event_time: NotRequired[EventTime]
 
 
+Items = Annotated[
+    list[Item], Field(description="Each with `content`, and with `id` and what `remember` takes.")
+]
+
+
 class Resolution(TypedDict):
     """What a memory says after a merge, where neither side is taken."""
 
@@ -165,7 +170,7 @@ class Tools:
             summary=f"revise {id}" if summary is None else summary,
         )
 
-    def remember_many(self, *, items: list[Item], summary: Summary = None) -> WrittenAnswer:
+    def remember_many(self, *, items: Items, summary: Summary = None) -> WrittenAnswer:
         """Record several facts as one commit: all of them, or none."""
         whole: list[dict[str, Any]] = []
         for item in items:
