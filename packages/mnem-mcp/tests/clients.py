@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import mcp
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import mcp
 
 COMMAND = Path(sys.executable).with_name("mnem-mcp")
 

@@ -67,7 +67,10 @@ async def test_every_tool_says_what_it_takes_gives_and_does(use):
     # The original's arguments, each with its name and with no new one that must be given.
     original = {
         "remember": (["id", "content", "source", "step", "observation", "summary"], ["content"]),
-        "revise": (["id", "content", "source", "step", "observation", "summary"], ["id", "content"]),
+        "revise": (
+            ["id", "content", "source", "step", "observation", "summary"],
+            ["id", "content"],
+        ),
         "remember_many": (["items", "summary"], ["items"]),
         "forget": (["id", "summary"], ["id"]),
         "recall": (["id"], []),
@@ -284,9 +287,9 @@ async def test_committed_memory_only(use, directory):
         assert list(await use.result("recall")) == ["plan", "seats"]
 
 
-async def test_errors_say_a_code_and_a_sentence(use, directory, tmp_path_factory):
+async def test_errors_say_a_code_and_a_sentence(use, tmp_path_factory):
     assert await use.error("forget", id="nothing") == "invalid_ref: no node 'nothing' in memory"
-    assert (await use.error("recall_at", commit="nothing")).startswith('invalid_ref: no branch na')
+    assert (await use.error("recall_at", commit="nothing")).startswith("invalid_ref: no branch na")
     assert await use.error("remember", id="x", content={"a": [2**64]}) == (
         "invalid_ref: content.a[0]: an integer outside -2^63 to 2^64-1"
     )
@@ -300,7 +303,9 @@ async def test_errors_say_a_code_and_a_sentence(use, directory, tmp_path_factory
     assert (await use.error("recall", id="a", prefix="b")).startswith("invalid_ref: ")
     assert (await use.error("when_did", id="x")).startswith("invalid_ref: when_did takes exactly")
     await use("remember", id="x", content=1)
-    assert (await use.error("when_did", id="x", absent=True, present=True)).startswith("invalid_ref")
+    assert (await use.error("when_did", id="x", absent=True, present=True)).startswith(
+        "invalid_ref"
+    )
     assert "in the whole history" in await use.error("when_did", id="x", equals=2)
     assert (await use.error("why", id="never")).startswith("invalid_ref: ")
     assert (await use.error("recall_at", commit="1970-01-01")).startswith("not_found: ")
@@ -508,17 +513,16 @@ async def test_when_did_lists_every_change_of_the_answer(use):
 
 
 async def test_why_of_a_forgotten_node_tells_who_removed_it(directory):
-    await_by = {}
     for author in ("ada", "grace"):
         async with mcp.Client(build_server(directory, author=author)) as client:
             use = Use(client)
             if author == "ada":
                 await use("remember", id="plan", content="basic", source="t-1")
             else:
-                await_by = await use("forget", id="plan", summary="it was a guess")
+                forgotten = await use("forget", id="plan", summary="it was a guess")
                 why = await use("why", id="plan")
     assert why["removed"] is True
-    assert (why["commit"], why["author"]) == (await_by["commit"], "grace")
+    assert (why["commit"], why["author"]) == (forgotten["commit"], "grace")
     assert why["message"] == "it was a guess"
     assert (why["node"]["content"], why["node"]["provenance"]["source"]) == ("basic", "t-1")
 
