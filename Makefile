@@ -12,7 +12,7 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
+.PHONY: test test-core test-python test-adapters test-mcp demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
 
 test: test-core test-python test-adapters
 
@@ -41,9 +41,15 @@ test-python: wheel .venv/test/ready
 	.venv/test/bin/python tools/demo_svg.py --check
 
 # Published packages that build on ours, unchanged, in an environment of their own.
-test-adapters: wheel .venv/published/ready
+test-adapters: wheel .venv/published/ready test-mcp
 	.venv/published/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	.venv/published/bin/pytest --import-mode=importlib tests/published
+
+# The MCP server, and the protocol's conformance suite, which it fetches.
+test-mcp: wheel .venv/mcp/ready
+	.venv/mcp/$(PIP) --force-reinstall --no-deps $(WHEEL) ./packages/mnem-mcp
+	.venv/mcp/bin/basedpyright --project packages/mnem-mcp --pythonpath .venv/mcp/bin/python
+	.venv/mcp/bin/pytest --import-mode=importlib packages/mnem-mcp/tests
 
 # A wrong belief is found, traced and put right, in real commands.
 demo: wheel .venv/demo/ready
@@ -106,6 +112,11 @@ wheel: .venv/tools/ready
 .venv/published/ready: tests/published/requirements.txt | need wheel
 	tools/python -m venv --clear .venv/published
 	.venv/published/$(PIP) $(WHEEL) -r $<
+	touch $@
+
+.venv/mcp/ready: packages/mnem-mcp/requirements-test.txt | need wheel
+	tools/python -m venv --clear .venv/mcp
+	.venv/mcp/$(PIP) $(WHEEL) -r $<
 	touch $@
 
 .venv/demo/ready: | need
