@@ -60,6 +60,7 @@ async def test_a_page_is_of_memory_as_it_is_now(use):
     seen = list(first["result"])
     async for answer in pages(use, "recall", cursor=first["next_cursor"], limit=100):
         seen += answer["result"]
+        assert answer.get("left_out", 0) == 300 - len(seen)
     assert seen == [*ids[:150], "user:00150b", *ids[151:]]
 
 

@@ -95,6 +95,7 @@ async def test_resources_have_pages(use):
         ("file:///etc/passwd", "not_found: there is no resource"),
         ("mnem://commit/nothing", "invalid_ref: no branch named"),
         ("mnem://memory?limit=-1", "invalid_ref: limit: '-1'"),
+        ("mnem://memory?limit=0", "invalid_ref: limit: '0'"),
         ("mnem://memory?limit=x", "invalid_ref: limit: 'x'"),
         ("mnem://log?cursor=x", "invalid_ref: the cursor 'x'"),
     ],

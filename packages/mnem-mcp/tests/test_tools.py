@@ -243,6 +243,7 @@ async def test_where_a_belief_came_from(use):
 
 async def test_an_id_is_made_where_none_is_given(use):
     made = (await use("remember", content="first"))["id"]
+    assert (await use("remember", content="first"))["id"] != made
     assert (await use.result("recall", id=made))["content"] == "first"
     answer = await use("remember_many", items=[{"content": "second"}, {"id": "c", "content": 3}])
     second, c = answer["ids"]
