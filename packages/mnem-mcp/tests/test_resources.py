@@ -63,7 +63,7 @@ async def test_a_resource_says_that_it_is_data(use):
 
 
 async def test_resources_have_pages(use):
-    ids = [f"user:{n:04}" for n in range(400)]
+    ids = [f"user:{n:04}" for n in range(600)]
     await use("remember_many", items=[{"id": id, "content": "some text"} for id in ids])
     await use("remember", id="other", content=1)
     seen, cursor = [], ""
@@ -75,7 +75,7 @@ async def test_resources_have_pages(use):
         seen += page
         if "next_cursor" not in value.meta:
             break
-        assert value.meta["left_out"] == 400 - len(seen)
+        assert value.meta["left_out"] == 600 - len(seen)
         assert value.meta["next_cursor"] in told.text
         cursor = quote(value.meta["next_cursor"])
     assert seen == ids
@@ -83,8 +83,8 @@ async def test_resources_have_pages(use):
     assert len(await use.read("mnem://log?limit=1")) == 1
     view = (await use.client.read_resource("mnem://commit/HEAD~1?limit=3")).contents[0]
     assert list(Use.value(view)["state"]) == ids[:3]
-    assert view.meta["left_out"] == 397
-    assert view.meta["changed_left_out"] == 400 - len(Use.value(view)["changed"])
+    assert view.meta["left_out"] == 597
+    assert view.meta["changed_left_out"] == 600 - len(Use.value(view)["changed"])
 
 
 @pytest.mark.parametrize(
