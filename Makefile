@@ -47,7 +47,7 @@ test-adapters: wheel .venv/published/ready test-mcp
 
 # The MCP server, and the protocol's conformance suite, which it fetches.
 test-mcp: wheel .venv/mcp/ready
-	.venv/mcp/$(PIP) --force-reinstall --no-deps $(WHEEL) ./packages/mnem-mcp
+	.venv/mcp/$(PIP) --force-reinstall --no-deps $(WHEEL) ./packages/mnem-mcp $(addprefix ./,$(wildcard packages/mnem-conformance))
 	.venv/mcp/bin/basedpyright --project packages/mnem-mcp --pythonpath .venv/mcp/bin/python
 	.venv/mcp/bin/pytest --import-mode=importlib packages/mnem-mcp/tests
 

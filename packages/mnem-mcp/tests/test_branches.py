@@ -145,3 +145,21 @@ async def test_on_a_detached_head_memory_is_read_and_not_written(directory):
         use = Use(client)
         assert (await use.result("recall", id="plan"))["content"] == "basic"
         assert (await use.error("remember", id="x", content=1)).startswith("invalid_ref: ")
+
+
+async def test_a_server_lets_go_of_the_store_and_stays_on_its_branch(directory, monkeypatch):
+    closed = []
+    close = mnem.Store.close
+    monkeypatch.setattr(mnem.Store, "close", lambda store: closed.append(store) or close(store))
+    with mnem.open(directory) as store:
+        mnem.agents.remember(store, "plan", "basic")
+        mnem.agents.remember(store.on("other"), "plan", "enterprise")
+        server = build_server(directory, "all")
+        async with mcp.Client(server) as client:
+            await Use(client)("switch", target="other")
+            async with mcp.Client(server):
+                pass
+            assert closed == []
+        assert len(closed) == 1
+        async with mcp.Client(server) as client:
+            assert (await Use(client).result("recall", id="plan"))["content"] == "enterprise"

@@ -66,7 +66,9 @@ async def listening(server, mode, uris):
         if isinstance(message, ResourceUpdatedNotification):
             heard.add(str(message.params.uri))
 
-    async with mcp.Client(server, mode=mode, message_handler=on_message) as client:
+    # A client of today hears of a change on its stream, and would hear of it here too.
+    hearing = on_message if mode == "legacy" else None
+    async with mcp.Client(server, mode=mode, message_handler=hearing) as client:
         if mode == "legacy":
             for uri in uris:
                 await client.subscribe_resource(uri)

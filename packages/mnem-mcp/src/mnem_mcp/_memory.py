@@ -55,7 +55,15 @@ class Memory:
                 elif self._read_only and branch is not None:
                     _need_branch(store, branch)
                 self._handle = store if branch is None else store.on(branch)
+                self._branch = branch
             return self._handle
+
+    def close(self) -> None:
+        """Let go of the store. It is opened again when it is used again, on the same branch."""
+        with self._lock:
+            handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.close()
 
     def switch(self, branch: str) -> mnem.Store:
         """Bind this server to another branch, which must be there; HEAD stays."""
@@ -63,7 +71,7 @@ class Memory:
         _need_branch(store, branch)
         other = store.on(branch)
         with self._lock:
-            self._handle = other
+            self._handle, self._branch = other, branch
         return other
 
     def resolve(self, revision: str) -> str:

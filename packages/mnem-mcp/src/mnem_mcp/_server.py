@@ -150,6 +150,7 @@ class MemoryServer(MCPServer):
         self._tools = Tools(memory)
         self._history = history
         self._notices = Notices(memory)
+        self._connections = 0
         super().__init__(
             "mnem",
             title="Mnemosyne",
@@ -158,7 +159,7 @@ class MemoryServer(MCPServer):
             tools=[_tool(self._tools, name) for name in names],
             log_level="WARNING",
             subscriptions=False,  # ours are registered below
-            lifespan=_watching,
+            lifespan=_running,
         )
         self._notices.serve(self._lowlevel_server)
         self.completion()(self._complete)
@@ -166,6 +167,20 @@ class MemoryServer(MCPServer):
     def check(self) -> None:
         """Open the store and bind the branch now; MnemError when that cannot be done."""
         _ = self._memory.store
+
+    @asynccontextmanager
+    async def run_alongside(self) -> AsyncGenerator[None]:
+        """Tell whoever listens of changes, and let go of the store after the last connection."""
+        self._connections += 1
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._notices.watch)
+                yield
+                tasks.cancel_scope.cancel()
+        finally:
+            self._connections -= 1
+            if not self._connections:
+                self._memory.close()
 
     @property
     def notices(self) -> Notices:
@@ -291,13 +306,11 @@ class MemoryServer(MCPServer):
 
 
 @asynccontextmanager
-async def _watching(server: MCPServer) -> AsyncGenerator[None]:
-    """While a server runs, whoever listens is told of changes."""
+async def _running(server: MCPServer) -> AsyncGenerator[None]:
+    """While a server runs: once for each connection within a process, else once."""
     assert isinstance(server, MemoryServer)  # noqa: S101  # it is its own lifespan's argument
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.notices.watch)
+    async with server.run_alongside():
         yield
-        tasks.cancel_scope.cancel()
 
 
 def _told(error: ValidationError) -> str:
