@@ -64,6 +64,14 @@ def test_the_readme_has_every_tool_and_option():
             assert f"`{action.option_strings[0]}" in README
 
 
+def test_the_readme_has_the_numbers_of_the_report():
+    report = (HERE / "conformance.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"^## (\S+): (\d+ of \d+) scenarios$", report, flags=re.MULTILINE)
+    (one, first), (two, second) = numbers
+    text = " ".join(README.split())
+    assert f"{first} scenarios of {one} pass and {second} of {two}." in text
+
+
 def test_the_example_prints_what_is_kept(tmp_path):
     printed = (EXAMPLES / "printed" / "mcp_memory.txt").read_text(encoding="utf-8")
     assert run([EXAMPLES / "mcp_memory.py"], tmp_path) == printed

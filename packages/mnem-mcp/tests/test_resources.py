@@ -96,6 +96,8 @@ async def test_resources_have_pages(use):
         ("mnem://commit/nothing", "invalid_ref: no branch named"),
         ("mnem://memory?limit=-1", "invalid_ref: limit: '-1'"),
         ("mnem://memory?limit=0", "invalid_ref: limit: '0'"),
+        ("mnem://log?limit=99999999999999999999", "invalid_ref: limit: '9"),
+        ("mnem://[", "not_found: there is no resource"),
         ("mnem://memory?limit=x", "invalid_ref: limit: 'x'"),
         ("mnem://log?cursor=x", "invalid_ref: the cursor 'x'"),
     ],

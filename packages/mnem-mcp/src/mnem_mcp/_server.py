@@ -32,7 +32,7 @@ from pydantic import ValidationError
 from ._answers import NOTICE, as_text, failed, more, shortened
 from ._memory import Memory
 from ._notices import Notices
-from ._tools import Tools
+from ._tools import MOST, Tools
 
 if TYPE_CHECKING:
     import os
@@ -279,7 +279,10 @@ class MemoryServer(MCPServer):
         ]
 
     def _read(self, uri: str) -> tuple[Any, dict[str, Any]]:
-        parts = urlsplit(uri)
+        try:
+            parts = urlsplit(uri)
+        except ValueError:
+            raise mnem.NotFoundError(f"there is no resource {uri!r}") from None
         path = unquote(parts.path.removeprefix("/"))
         asked = dict(parse_qsl(parts.query, keep_blank_values=True))
         limit = _whole_number(asked["limit"]) if "limit" in asked else None
@@ -323,8 +326,10 @@ def _told(error: ValidationError) -> str:
 
 
 def _whole_number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise mnem.InvalidRefError(f"limit: {text!r} is no number above 0")
+    # A text of many digits is not even read as a number.
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST))
+    if not digits or not 0 < int(text) <= MOST:
+        raise mnem.InvalidRefError(f"limit: {text!r} is no number from 1 to {MOST}")
     return int(text)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _UNSET: Any = object()
 _COMMITS = 20
+MOST = 1_000_000
 
 Id = Annotated[str, Field(description="The memory's id, such as 'customer:4821'.")]
 OptionalId = Annotated[
@@ -56,7 +57,7 @@ Revision = Annotated[
 ]
 Prefix = Annotated[str, Field(description="Only memories whose id begins so.")]
 Limit = Annotated[
-    int | None, Field(ge=1, description="At most so many; left out, as many as read well.")
+    int | None, Field(ge=1, le=MOST, description="At most so many; left out, as many as read well.")
 ]
 Cursor = Annotated[str | None, Field(description="`next_cursor` of the page before.")]
 Whole = Annotated[bool, Field(description="Also content that is very long, whole.")]
@@ -135,7 +136,7 @@ class Tools:
             observation=observation,
             tool_call=tool_call,
             note=note,
-            event_time=event_time,
+            event_time=_milliseconds(event_time),
             summary=summary,
             author=self._memory.author,
         )
@@ -174,6 +175,7 @@ class Tools:
         """Record several facts as one commit: all of them, or none."""
         whole: list[dict[str, Any]] = []
         for item in items:
+            _milliseconds(item.get("event_time"))
             id = item.get("id")
             whole.append({**item, "id": mnem.new_id() if id is None else id})
         commit = mnem.agents.remember_many(
@@ -263,7 +265,9 @@ class Tools:
     def history(
         self,
         *,
-        limit: Annotated[int, Field(ge=0, description="At most so many commits.")] = _COMMITS,
+        limit: Annotated[
+            int, Field(ge=0, le=MOST, description="At most so many commits.")
+        ] = _COMMITS,
         cursor: Cursor = None,
     ) -> HistoryAnswer:
         """The commits that made memory what it is, newest first."""
@@ -437,6 +441,13 @@ class Tools:
             author=self._memory.author,
         )
         return recorded(_with_conflicts(result.to_dict()))
+
+
+def _milliseconds(event_time: int | None) -> int | None:
+    """An event time, if it is one that can be stored."""
+    if event_time is not None and not -(2**63) <= event_time < 2**63:
+        raise mnem.InvalidRefError(f"event_time: {event_time} is outside -2^63 to 2^63-1")
+    return event_time
 
 
 def _resolving(resolutions: dict[str, str | Resolution] | None) -> dict[str, Any] | None:
