@@ -12,7 +12,7 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-openai demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
+.PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-openai test-mcp demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
 
 test: test-core test-python test-adapters
 
@@ -43,7 +43,7 @@ test-python: wheel .venv/test/ready
 	.venv/test/bin/python benchmarks/audit.py
 
 # Each adapter in an environment of its own, with its framework.
-test-adapters: test-published test-mem0 test-langgraph test-openai
+test-adapters: test-published test-mem0 test-langgraph test-openai test-mcp
 
 # Published packages that build on ours, unchanged, in an environment of their own.
 test-published: wheel .venv/published/ready
@@ -70,6 +70,12 @@ test-openai: wheel .venv/openai/ready
 	.venv/openai/$(PIP) --force-reinstall --no-deps --no-build-isolation $(OPENAI:%=./%)
 	.venv/openai/bin/basedpyright --pythonpath .venv/openai/bin/python --project packages/mnem-openai-agents
 	.venv/openai/bin/pytest -p no:asyncio --import-mode=importlib packages/mnem-openai-agents/tests
+
+# The MCP server, and the protocol's conformance suite, which it fetches.
+test-mcp: wheel .venv/mcp/ready
+	.venv/mcp/$(PIP) --force-reinstall --no-deps $(WHEEL) ./packages/mnem-mcp ./packages/mnem-conformance
+	.venv/mcp/bin/basedpyright --project packages/mnem-mcp --pythonpath .venv/mcp/bin/python
+	.venv/mcp/bin/pytest --import-mode=importlib packages/mnem-mcp/tests
 
 # A wrong belief is found, traced and put right, in real commands.
 demo: wheel .venv/demo/ready
@@ -168,6 +174,11 @@ wheel: .venv/tools/ready
 	.venv/openai/$(PIP) $(WHEEL) -r $<
 	.venv/openai/bin/pip download --quiet --no-deps --no-binary :all: --dest .venv/openai/upstream $$(grep '^openai-agents==' $<)
 	tar --directory .venv/openai/upstream -xzf .venv/openai/upstream/*.tar.gz
+	touch $@
+
+.venv/mcp/ready: packages/mnem-mcp/requirements-test.txt | need wheel
+	tools/python -m venv --clear .venv/mcp
+	.venv/mcp/$(PIP) $(WHEEL) -r $<
 	touch $@
 
 .venv/demo/ready: | need
