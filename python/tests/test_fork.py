@@ -173,10 +173,13 @@ def names():
     links = [os.readlink(link) for link in found if os.path.islink(link)]
     return sorted(os.path.basename(name) for name in links if "/.mnem/" in name)
 
+parent = os.getpid()
+
 def others():
     program = "import sys, mnem; mnem.open(sys.argv[1], busy_timeout=0)"
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True)
-    return "BusyError" in done.stderr
+    # Not only redb's own lock keeps it off, which has no name to tell.
+    return f"BusyError: process {parent} on " in done.stderr
 
 def child():
     assert names() == [], names()
@@ -203,7 +206,8 @@ def child():
     signal.pause()
 
 def change(now):
-    print(fork(child), flush=True)
+    # In one piece: the child writes to the same pipe.
+    os.write(1, f"{fork(child)}\\n".encode())
     signal.pause()
 
 store.update(change, message="never")
