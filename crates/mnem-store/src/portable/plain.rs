@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use super::json;
 use crate::error::Error;
 use crate::id::{CommitId, NodeId};
+use crate::key;
 use crate::object::content::{Content, MAX_CONTENT_DEPTH, Map};
 use crate::object::{MemoryNode, Provenance};
 use crate::ops::{Changes, Meta};
@@ -185,11 +186,14 @@ fn record(bytes: &[u8]) -> Result<(NodeId, Content), String> {
             if !are_texts {
                 return Err("it has no list of texts under \"observations\"".into());
             }
-            NodeId::join(["entity", field("name")?])
+            NodeId::new(key::encode(["entity", field("name")?]))
         }
-        "relation" => {
-            NodeId::join(["relation", field("from")?, field("relationType")?, field("to")?])
-        }
+        "relation" => NodeId::new(key::encode([
+            "relation",
+            field("from")?,
+            field("relationType")?,
+            field("to")?,
+        ])),
         other => return Err(format!("{other:?} is neither an entity nor a relation")),
     };
     let rest = map.iter().filter(|(key, _)| *key != "type");

@@ -45,6 +45,10 @@ impl View for Forgetting<'_> {
         self.inner.object(id)
     }
 
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        self.inner.number(id)
+    }
+
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
         self.inner.reference(name)
     }
