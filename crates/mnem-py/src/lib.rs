@@ -6,6 +6,8 @@
 mod convert;
 mod errors;
 mod keys;
+mod open;
+mod snapshot;
 mod store;
 mod types;
 
@@ -25,7 +27,11 @@ mod _mnem {
     #[pymodule_export]
     use crate::keys::{key_join, key_prefix, key_split, key_unencoded};
     #[pymodule_export]
-    use crate::store::{PySnapshot, PyStore, import_store, in_memory, init, open};
+    use crate::open::{import_store, in_memory, init, open};
+    #[pymodule_export]
+    use crate::snapshot::PySnapshot;
+    #[pymodule_export]
+    use crate::store::PyStore;
 
     use crate::errors::guarded;
 
