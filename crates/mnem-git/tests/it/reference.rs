@@ -75,7 +75,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "import",
         &[
-            "mnem init notes",
+            "mnem init notes --reproducible",
             "mnem -C notes remember plan Pro",
             "mnem -C notes export notes.jsonl",
             "mnem import notes.jsonl copy",
