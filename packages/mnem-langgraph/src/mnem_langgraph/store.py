@@ -484,14 +484,16 @@ class MnemosyneStore(BaseStore):
             return []
         if commit == before[-1]:
             return [id for id, node in changes.items() if node is not None]
+        put = [node for node in changes.values() if node is not None]
         with self._lock:
-            self._shelf.wrote(
-                self._store, commit, [node for node in changes.values() if node is not None]
-            )
-        if len(changes) == 1:
-            return []
+            self._shelf.wrote(self._store, commit, put)
+            if len(changes) == 1:
+                return []
+            if self._shelf.started:
+                self._shelf.follow(self._store)
+                return [node.id for node in put if self._shelf.changed_by(node.id) != commit]
         changed = self._store.changed_by(commit)
-        return [id for id, node in changes.items() if node is not None and id not in changed]
+        return [node.id for node in put if node.id not in changed]
 
     def _clear_rows(self, ids: list[str]) -> None:
         """Drop the local rows of items that are gone, unless another branch may have them."""
