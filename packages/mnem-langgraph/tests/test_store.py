@@ -394,3 +394,16 @@ def test_sync_and_async_from_one_object_at_once(memories):
             thread.result()
     assert {f"a{n}" for n in range(20)} | {"sync"} <= set(keys_of(found))
     assert len(memories.search(USER, limit=100)) == 41
+
+
+def test_what_has_landed_is_no_failure(memories, monkeypatch):
+    memories.put(USER, "a", {"v": 1})
+    memories.get(USER, "a")
+
+    def fail(*_):
+        raise mnem.BusyError("another process")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mnem.Store, "changed_by", fail)
+        memories.batch([PutOp(USER, "a", {"v": 1}), PutOp(USER, "b", {"v": 2})])
+    assert keys_of(memories.search(USER)) == ["b", "a"]

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 
+import mnem
 import pytest
 from langgraph.store.base import GetOp, PutOp
 from mnem_langgraph import MnemosyneStore, store
@@ -230,3 +231,14 @@ def test_the_sweeper_outlives_a_failure(path, monkeypatch):
 def test_without_a_configuration_there_is_no_sweeper(memories):
     assert memories.start_ttl_sweeper().done()
     assert memories.stop_ttl_sweeper()
+
+
+def test_a_refresh_that_cannot_be_noted_is_no_failure_of_the_read(path, clock, monkeypatch):
+    def refuse(*_):
+        raise mnem.StoreIoError("read-only")
+
+    with opened(path) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=10)
+        clock.minutes(8)
+        monkeypatch.setattr(mnem.LocalRows, "set", refuse)
+        assert memories.get(SPACE, "a").value == {"v": 1}

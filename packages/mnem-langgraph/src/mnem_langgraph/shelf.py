@@ -155,12 +155,12 @@ class Shelf:
                 self._written[commit, node.id] = replace(node, content=content)
                 self._written_weight += _weight(content)
         self._behind += 1
-        if self._behind >= BEHIND and self._timeline.tip is not None:
+        if self._behind >= BEHIND and self.started:
             self.follow(store)
 
     def save(self, store: mnem.Store) -> None:
         """Let the next process begin where this one stands, if it ever looked."""
-        if self._timeline.tip is not None:
+        if self.started:
             self.follow(store)
             self._timeline.save(store, WORTH)
 
@@ -219,6 +219,16 @@ class Shelf:
                 there[entry.key] = self._entries[other]
         if not there:
             del self.by_namespace[entry.namespace]
+
+    @property
+    def started(self) -> bool:
+        """Whether it ever looked at a commit."""
+        return self._timeline.tip is not None
+
+    def changed_by(self, id: str) -> str | None:
+        """The last commit that changed a node, where this process saw it."""
+        times = self._timeline.times.get(id)
+        return None if times is None else times.commit
 
     def get(self, namespace: tuple[str, ...], key: str) -> Entry | None:
         """The entry of one item."""

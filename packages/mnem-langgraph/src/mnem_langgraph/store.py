@@ -375,7 +375,9 @@ class MnemosyneStore(BaseStore):
             now, expiry = _now(), self._expiry(entry, rows) or 0
             if now + ttl * _MINUTE - expiry > ttl * _MINUTE / 100:
                 row = {**rows.get(entry.row, {}), "read": now}
-                self._seen_rows.set(entry.row, json.dumps(row).encode())
+                # A store that cannot be written can be read.
+                with suppress(mnem.MnemError):
+                    self._seen_rows.set(entry.row, json.dumps(row).encode())
 
     def sweep_ttl(self) -> int:
         """Forget what has expired, as one commit; returns how many items.
@@ -484,14 +486,17 @@ class MnemosyneStore(BaseStore):
             return []
         if commit == before[-1]:
             return [id for id, node in changes.items() if node is not None]
-        with self._lock:
-            self._shelf.wrote(
-                self._store, commit, [node for node in changes.values() if node is not None]
-            )
-        if len(changes) == 1:
-            return []
-        changed = self._store.changed_by(commit)
-        return [id for id, node in changes.items() if node is not None and id not in changed]
+        put = [node for node in changes.values() if node is not None]
+        # The commit has landed: what fails from here on is no failure of the call.
+        with self._lock, suppress(mnem.MnemError):
+            self._shelf.wrote(self._store, commit, put)
+            if len(changes) > 1 and self._shelf.started:
+                self._shelf.follow(self._store)
+                return [node.id for node in put if self._shelf.changed_by(node.id) != commit]
+            if len(changes) > 1:
+                changed = self._store.changed_by(commit)
+                return [node.id for node in put if node.id not in changed]
+        return []
 
     def _clear_rows(self, ids: list[str]) -> None:
         """Drop the local rows of items that are gone, unless another branch may have them."""
