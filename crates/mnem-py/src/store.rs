@@ -4,24 +4,20 @@
 
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value
 
-use std::fs::File;
-use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::PathBuf;
 
 use mnem_git::system;
 use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{DiffTarget, MergeOptions, Meta, NodeTest};
 use mnem_store::portable::chat::{self, ChatOptions, Rule};
-use mnem_store::portable::{self, plain::import_json};
+use mnem_store::portable::plain::import_json;
 use mnem_store::store::local::LocalEdit;
-use mnem_store::{BranchName, Environment, Error, InitOptions, NodeId, Snapshot, Store};
+use mnem_store::{BranchName, Error, NodeId, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::convert::{Text, content_from_python};
-use crate::errors::{Failure, Signals, guarded};
+use crate::errors::{Failure, guarded};
 use crate::open::cannot_read;
 use crate::snapshot::{PySnapshot, exists, get, memory};
 use crate::types;
