@@ -390,7 +390,8 @@ impl Backend for RedbBackend {
         self.with_live(|generation, live| {
             self.run(generation, || {
                 let transaction = live.database.begin_read()?;
-                let moment = Moment { transaction, pending: Arc::clone(&live.pending) };
+                let pending = Arc::clone(&live.pending);
+                let moment = Moment { transaction, pending, damage: live.damage.clone() };
                 Ok(Box::new(RedbView { backend: self, generation, moment }) as Box<dyn View>)
             })
         })

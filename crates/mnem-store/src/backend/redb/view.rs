@@ -26,6 +26,8 @@ pub(super) struct RedbView<'b> {
 pub(super) struct Moment {
     pub(super) transaction: ReadTransaction,
     pub(super) pending: Arc<Pending>,
+    /// What is known to be wrong with the file.
+    pub(super) damage: Option<String>,
 }
 
 impl RedbView<'_> {
@@ -92,6 +94,17 @@ impl View for RedbView<'_> {
 }
 
 impl Moment {
+    /// Refuses in a damaged file what would be answered from a table whose rows nobody counts:
+    /// a page that says it is empty takes rows away without a word.
+    fn trust(&self, table: &str) -> Result<(), Fault> {
+        match &self.damage {
+            None => Ok(()),
+            Some(what) => {
+                Err(Fault::Row(format!("{what}; rows of the table {table} may be missing")))
+            }
+        }
+    }
+
     fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
         let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
         match self.log_row(number)? {
@@ -186,6 +199,7 @@ impl Moment {
         before: Option<Number>,
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, Fault> {
+        self.trust(NODES)?;
         let before = before.map_or(u64::MAX, |before| before.0);
         let nodes = read(&self.transaction, NODES)?;
         let range = (
@@ -227,6 +241,7 @@ impl Moment {
             found.retain(|(key, _)| std::ops::RangeBounds::contains(&range, key));
             return Ok(found);
         }
+        self.trust(table.as_str())?;
         if table != LocalTable::Meta {
             return rows.range(range, Direction::Up)?.collect();
         }
