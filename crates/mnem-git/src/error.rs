@@ -10,7 +10,7 @@ pub const USAGE: u8 = 2;
 pub const TROUBLE: u8 = 3;
 
 /// What helps where the engine has no hint. Words between backquotes are a command that exists.
-pub const HINTS: [&str; 9] = [
+pub const HINTS: [&str; 10] = [
     HINT_BRANCH,
     HINT_EMPTY,
     HINT_GET,
@@ -20,6 +20,7 @@ pub const HINTS: [&str; 9] = [
     HINT_NEW,
     HINT_TRANSCRIPT_NAME,
     HINT_USAGE,
+    HINT_YES,
 ];
 /// A command that is on no branch.
 pub const HINT_BRANCH: &str = "`mnem remember ID CONTENT --branch NAME` writes to a branch; `mnem checkout NAME` switches to it";
@@ -39,6 +40,9 @@ pub const HINT_NEW: &str =
     "`mnem remember --new CONTENT` makes the id; `mnem remember ID CONTENT` takes one";
 /// A transcript from standard input.
 pub const HINT_TRANSCRIPT_NAME: &str = "`mnem import-chat FILE --transcript NAME` gives it one";
+/// A repair that nobody can be asked about.
+pub const HINT_YES: &str =
+    "`mnem fsck` lists what is damaged; `mnem fsck --repair --yes` repairs without asking";
 /// A command line that does not parse.
 pub const HINT_USAGE: &str = "`mnem --help` lists the commands";
 

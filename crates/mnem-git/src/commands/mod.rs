@@ -13,6 +13,7 @@ pub mod completions;
 pub mod demo;
 pub mod diff;
 pub mod forget;
+pub mod fsck;
 pub mod get;
 pub mod import_chat;
 pub mod inbox;

@@ -12,6 +12,7 @@ pub mod commit;
 pub mod completions;
 pub mod demo;
 pub mod diff;
+pub mod fsck;
 pub mod get;
 pub mod import_chat;
 pub mod inbox;
@@ -96,6 +97,7 @@ pub fn schemas() -> (Vec<Answer>, serde_json::Map<String, serde_json::Value>) {
         answer::<take_back::Undo>(&mut generator),
         answer::<reflog::Reflog>(&mut generator),
         answer::<verify::Verify>(&mut generator),
+        answer::<fsck::Fsck>(&mut generator),
         answer::<stats::Stats>(&mut generator),
         answer::<cat_object::CatObject>(&mut generator),
         answer::<import_chat::ImportChat>(&mut generator),

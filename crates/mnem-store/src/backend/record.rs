@@ -48,6 +48,8 @@ impl Operation {
     pub const UNDO: Self = Self::named("undo");
     /// A new branch.
     pub const BRANCH: Self = Self::named("branch");
+    /// A branch put where it belongs, or a commit whose record was lost.
+    pub const REPAIR: Self = Self::named("repair");
     /// A deleted branch.
     pub const DELETE: Self = Self::named("delete");
 

@@ -3,4 +3,5 @@
 
 pub mod position;
 
+pub(crate) use position::below;
 pub use position::{Position, derive, position};

@@ -82,7 +82,7 @@ impl Store {
         if let Some(Head::Detached(commit)) = problems.found(engine.head())? {
             problems.found(engine.objects.commit(commit))?;
         }
-        verified.problems = problems.0.into_iter().collect();
+        verified.problems = problems.into_sentences();
         Ok(verified)
     }
 }
@@ -105,7 +105,11 @@ impl Engine {
     }
 
     /// Checks what one object says of others. Lineage is not looked at: nothing depends on it.
-    fn check_references(&self, object: &Object, problems: &mut Problems) -> Result<(), Error> {
+    pub(super) fn check_references(
+        &self,
+        object: &Object,
+        problems: &mut Problems,
+    ) -> Result<(), Error> {
         match object {
             Object::Node(_) => {}
             Object::State(StateNode::Leaf(leaf)) => {
@@ -145,16 +149,20 @@ impl Verified {
 
 /// What is wrong, each sentence once, in order.
 #[derive(Default)]
-struct Problems(BTreeSet<String>);
+pub(super) struct Problems(BTreeSet<String>);
 
 impl Problems {
+    pub(super) fn into_sentences(self) -> Vec<String> {
+        self.0.into_iter().collect()
+    }
+
     fn add(&mut self, problem: String) {
         self.0.insert(problem);
     }
 
     /// What was found, or none where it is damaged, which is listed. Any other error ends the
     /// verification.
-    fn found<T>(&mut self, found: Result<T, Error>) -> Result<Option<T>, Error> {
+    pub(super) fn found<T>(&mut self, found: Result<T, Error>) -> Result<Option<T>, Error> {
         match found {
             Ok(found) => Ok(Some(found)),
             Err(error) if error.kind() == ErrorKind::CorruptStore => {

@@ -22,12 +22,9 @@ use crate::error::{Error, ErrorKind, Hint};
 use crate::graph::KnownBases;
 use crate::id::BranchName;
 
-/// What holds the data of a new store, and the version of its own file format.
-const ENGINE: &str = "redb";
-const ENGINE_FORMAT: u32 = 3;
 /// The data file of a new store.
 const DATA_FILE: &str = "store.redb";
-const CONFIG_FILE: &str = "config";
+pub(crate) const CONFIG_FILE: &str = "config";
 const HEAD_FILE: &str = "HEAD";
 
 /// How a new store is to be.
@@ -117,7 +114,8 @@ impl Store {
         Self::over(backend, None, Place::Memory { head }, new_config(options, None), environment)
     }
 
-    fn over(
+    /// A store whose objects are in a backend.
+    pub(crate) fn over(
         backend: Arc<dyn Backend>,
         lease: Option<Arc<Leased>>,
         place: Place,
@@ -145,7 +143,7 @@ impl Store {
             .engine
             .clone()
             .ok_or_else(|| Error::corrupt("the store's config has no engine"))?;
-        if engine.backend != ENGINE || engine.file_format != ENGINE_FORMAT {
+        if engine != config::Engine::current(&engine.data_file) {
             let message = format!(
                 "the store at {} is held by {} {}, which this release cannot open",
                 root.display(),
@@ -169,7 +167,7 @@ impl Store {
             host: environment.host.clone(),
             busy_timeout: environment.busy_timeout,
             idle: environment.idle,
-            check_pages: environment.check_pages,
+            examine: environment.examine,
             check: {
                 let (root, identity, config) = (root.clone(), identity.clone(), config.clone());
                 Box::new(move || check_unchanged(&root, &identity, &config))
@@ -181,8 +179,11 @@ impl Store {
         let store = Self::over(backend, Some(leased), place, config, environment);
         registry.enter(identity, &store.engine()?);
         drop(registry);
-        // Not under the registry: another process may hold the store for a while.
-        store.branches()?;
+        // Not under the registry: another process may hold the store for a while. What is opened to
+        // be examined may be too damaged to say where its branches are.
+        if !store.engine()?.environment.examine {
+            store.branches()?;
+        }
         Ok(store)
     }
 }
@@ -217,14 +218,7 @@ fn build(directory: &Path, options: &InitOptions, environment: &Environment) -> 
         Settings::default(),
     )?;
     drop(backend);
-    let config = new_config(
-        options,
-        Some(config::Engine {
-            backend: ENGINE.into(),
-            file_format: ENGINE_FORMAT,
-            data_file: DATA_FILE.into(),
-        }),
-    );
+    let config = new_config(options, Some(config::Engine::current(DATA_FILE)));
     let head = Head::Attached(options.default_branch.clone());
     for (name, text) in [
         (HEAD_FILE, format!("{}\n", head.render())),

@@ -26,15 +26,21 @@ use redb::{
     TableDefinition, WriteTransaction,
 };
 
+use super::check;
+use super::copied::Copied;
 use super::index::Pending;
 use super::publish::{self, Refused, Written};
 use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, Rows, SCHEMA};
 use super::storage::{Detachable, Storage};
 use super::view::{Moment, RedbView, read_number};
-use crate::backend::{Backend, BackendError, Batch, PublishError, View};
+use crate::backend::{Backend, BackendError, Batch, Found, PublishError, View};
+use crate::error::Error;
 
 /// The page cache of a store file, in bytes, unless set.
 pub const CACHE_BYTES: usize = 64 << 20;
+
+/// What is said where redb panicked.
+const STOPPED: &str = "damage stopped the engine";
 
 /// Random bytes that are made with a file and tell it from every other.
 pub type Epoch = [u8; 16];
@@ -46,6 +52,9 @@ pub struct Settings {
     pub cache_bytes: usize,
     /// Whether redb reads the whole file and checks every page when it opens it.
     pub check_pages: bool,
+    /// Whether the file is only looked at, whatever its state: not a byte of it is written, and
+    /// where its index cannot be read, entries are found by reading all of them.
+    pub examine: bool,
     /// The index is written out once this many commits wait for it,
     pub index_commits: u64,
     /// or this many rows,
@@ -59,6 +68,7 @@ impl Default for Settings {
         Self {
             cache_bytes: CACHE_BYTES,
             check_pages: false,
+            examine: false,
             index_commits: 256,
             index_rows: 4_096,
             index_bytes: 8 << 20,
@@ -153,7 +163,7 @@ impl RedbBackend {
             }
             Err(error) => Err(error.into()),
         };
-        Self::start(name, existing(open), settings)
+        Self::start(name, existing(open, settings), settings)
     }
 
     /// Makes a store on another kind of storage, which must be empty.
@@ -175,7 +185,7 @@ impl RedbBackend {
         open: impl Fn() -> io::Result<S> + Send + Sync + 'static,
         settings: Settings,
     ) -> Result<Self, BackendError> {
-        Self::start(name.into(), existing(move || Ok(open()?)), settings)
+        Self::start(name.into(), existing(move || Ok(open()?), settings), settings)
     }
 
     /// The bytes that were given when the file was made.
@@ -327,7 +337,26 @@ impl RedbBackend {
         }
     }
 
+    fn moment(&self) -> Result<RedbView<'_>, BackendError> {
+        let is_ready = self.is_ready(&self.state.read().unwrap_or_else(PoisonError::into_inner));
+        if !is_ready {
+            self.ready(&self.lock())?;
+        }
+        self.with_live(|generation, live| {
+            self.run(generation, || {
+                let transaction = live.database.begin_read()?;
+                let pending = Arc::clone(&live.pending);
+                let moment = Moment { transaction, pending, damage: live.damage.clone() };
+                Ok(RedbView { backend: self, generation, moment })
+            })
+        })
+    }
+
     fn write(&self, batch: &Batch) -> Result<(), PublishError> {
+        if self.settings.examine {
+            let what = format!("{}: the file is open to be examined, not to be written", self.name);
+            return Err(BackendError::Refused(Box::new(Error::invalid(what))).into());
+        }
         let writer = self.lock();
         self.ready(&writer)?;
         let mut at = 0;
@@ -383,18 +412,7 @@ impl Backend for RedbBackend {
     }
 
     fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
-        let is_ready = self.is_ready(&self.state.read().unwrap_or_else(PoisonError::into_inner));
-        if !is_ready {
-            self.ready(&self.lock())?;
-        }
-        self.with_live(|generation, live| {
-            self.run(generation, || {
-                let transaction = live.database.begin_read()?;
-                let pending = Arc::clone(&live.pending);
-                let moment = Moment { transaction, pending, damage: live.damage.clone() };
-                Ok(Box::new(RedbView { backend: self, generation, moment }) as Box<dyn View>)
-            })
-        })
+        Ok(Box::new(self.moment()?))
     }
 
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
@@ -405,6 +423,10 @@ impl Backend for RedbBackend {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let what = state.live.as_ref()?.damage.as_ref()?;
         Some(format!("{}: {what}", self.name))
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        check::inspect(&self.moment()?, tell)
     }
 }
 
@@ -431,11 +453,16 @@ fn builder(settings: &Settings) -> Builder {
 /// Opens storage that holds something: redb would fill empty storage.
 fn existing<S: StorageBackend>(
     open: impl Fn() -> Result<S, Fault> + Send + Sync + 'static,
+    settings: Settings,
 ) -> Opener {
     Box::new(move |builder| {
         let storage = open()?;
         if storage.len()? == 0 {
             return Err(Fault::Row("the file is empty".into()));
+        }
+        if settings.examine {
+            let (storage, handle) = Detachable::new(Copied::new(storage)?);
+            return Ok((builder.create_with_backend(storage)?, handle));
         }
         let (storage, handle) = Detachable::new(storage);
         Ok((builder.create_with_backend(storage)?, handle))
@@ -453,17 +480,29 @@ fn load(open: &Opener, settings: &Settings) -> Result<Live, Fault> {
         }
         Err(fault) => return Err(fault),
     };
-    let read = read_pending(&database);
-    match read {
-        Ok((epoch, pending)) => Ok(Live { database, storage, epoch, pending, damage }),
-        Err(fault) => {
-            if damage.is_some() {
-                storage.detach();
-                std::mem::forget(database);
-            }
-            Err(fault)
+    // A database that panicked, or that is known to be damaged, is not closed.
+    let read = catch_unwind(AssertUnwindSafe(|| read_pending(&database)));
+    let is_closed_by_redb = damage.is_none() && read.is_ok();
+    let why = match read {
+        Ok(Ok((epoch, pending))) => {
+            return Ok(Live { database, storage, epoch, pending, damage });
         }
+        Ok(Err(fault)) => fault,
+        Err(_) => Fault::Row(STOPPED.into()),
+    };
+    if settings.examine
+        && let Fault::Row(what) = &why
+        && let Ok(pending) = catch_unwind(AssertUnwindSafe(|| check::whole_log(&database)))
+    {
+        let pending = Arc::new(pending?);
+        let damage = Some(damage.unwrap_or_else(|| what.clone()));
+        return Ok(Live { database, storage, epoch: Epoch::default(), pending, damage });
     }
+    if !is_closed_by_redb {
+        storage.detach();
+        std::mem::forget(database);
+    }
+    Err(why)
 }
 
 fn read_pending(database: &Database) -> Result<(Epoch, Arc<Pending>), Fault> {
@@ -505,7 +544,7 @@ fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Fault>) -> Result<T, 
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(fault)) => Err(translate(name, fault)),
-        Err(_) => Err(BackendError::Corrupt(format!("{name}: damage stopped the engine"))),
+        Err(_) => Err(BackendError::Corrupt(format!("{name}: {STOPPED}"))),
     }
 }
 

@@ -4,6 +4,8 @@
 //! id and by node are written out for many commits at once (`index`). A batch is one write
 //! transaction with one fsync.
 
+mod check;
+mod copied;
 mod file;
 mod index;
 mod publish;

@@ -190,6 +190,23 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
         }
     }
 
+    /// The number after the last row of `log`: found from the end, where damaged rows are passed
+    /// over and counted.
+    pub(super) fn end(&self) -> Result<u64, Fault> {
+        let mut damaged = 0;
+        for row in self.range(ALL_ROWS, Direction::Down)? {
+            match row {
+                Ok((key, _)) => {
+                    let last = decode_number(&key).ok_or_else(|| self.damaged(&key))?;
+                    return Ok(last + 1 + damaged);
+                }
+                Err(Fault::Row(_)) => damaged += 1,
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(damaged)
+    }
+
     /// How many rows the table says it has.
     pub(super) fn len(&self) -> Result<u64, Fault> {
         Ok(self.table.len()?)

@@ -31,7 +31,7 @@ pub(super) struct Moment {
 }
 
 impl RedbView<'_> {
-    fn ask<T>(
+    pub(super) fn ask<T>(
         &self,
         question: impl FnOnce(&Moment) -> Result<T, Fault>,
     ) -> Result<T, BackendError> {
@@ -114,7 +114,7 @@ impl Moment {
         }
     }
 
-    fn place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
+    pub(super) fn place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
         if let Some((_, number)) = self.pending.objects.get(id) {
             return Ok(Some(*number));
         }
@@ -126,7 +126,7 @@ impl Moment {
     }
 
     /// A row that must be there.
-    fn log_row(&self, number: Number) -> Result<LogRow, Fault> {
+    pub(super) fn log_row(&self, number: Number) -> Result<LogRow, Fault> {
         let log = read(&self.transaction, LOG)?;
         let key = rows::encode_number(number.0);
         let value = log.get(&key)?.ok_or_else(|| log.damaged(&key))?;
@@ -200,6 +200,29 @@ impl Moment {
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, Fault> {
         self.trust(NODES)?;
+        self.numbers(node, before, limit)?
+            .into_iter()
+            .map(|number| {
+                let LogRow::Record { record, changes_follow } = self.log_row(number)? else {
+                    return Err(unexpected(number));
+                };
+                let record = self.whole_record(number, record, changes_follow)?;
+                if record.changes().contains_key(node) {
+                    Ok((number, record))
+                } else {
+                    Err(unexpected(number))
+                }
+            })
+            .collect()
+    }
+
+    /// The numbers of the records that the index names for a node, newest first.
+    pub(super) fn numbers(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Number>, Fault> {
         let before = before.map_or(u64::MAX, |before| before.0);
         let nodes = read(&self.transaction, NODES)?;
         let range = (
@@ -212,22 +235,7 @@ impl Moment {
         });
         let pending = self.pending.nodes.get(node).into_iter().flatten().rev();
         let pending = pending.copied().filter(|number| *number < before).map(Ok);
-        pending
-            .chain(indexed)
-            .take(limit)
-            .map(|number| {
-                let number = Number(number?);
-                let LogRow::Record { record, changes_follow } = self.log_row(number)? else {
-                    return Err(unexpected(number));
-                };
-                let record = self.whole_record(number, record, changes_follow)?;
-                if record.changes().contains_key(node) {
-                    Ok((number, record))
-                } else {
-                    Err(unexpected(number))
-                }
-            })
-            .collect()
+        pending.chain(indexed).take(limit).map(|number| number.map(Number)).collect()
     }
 
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, Fault> {

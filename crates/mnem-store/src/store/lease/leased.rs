@@ -18,6 +18,8 @@ use crate::store::files;
 
 pub(crate) const WANT_FILE: &str = "want";
 pub(crate) const HOLDER_FILE: &str = "holder";
+/// How long that file is once somebody has held the store.
+pub(crate) const HOLDER_BYTES: u64 = 128;
 
 /// A data file up to this size has its pages checked at every open, which takes a few
 /// milliseconds: damage to the notes redb keeps of free pages would end the process (ADR 0012).
@@ -60,8 +62,8 @@ pub(crate) struct Options {
     pub(crate) busy_timeout: Duration,
     /// A store that is not written is let go after this long.
     pub(crate) idle: Duration,
-    /// Check every page of the data file when it is opened, however large it is.
-    pub(crate) check_pages: bool,
+    /// Only look at the data file: see [`Settings::examine`].
+    pub(crate) examine: bool,
     /// Refuses when the store is no longer the one that was opened.
     pub(crate) check: Box<dyn Fn() -> Result<(), Error> + Send + Sync>,
 }
@@ -328,7 +330,8 @@ impl Leased {
 
     fn settings(&self) -> Settings {
         let small = fs::metadata(&self.options.data).is_ok_and(|file| file.len() <= CHECKED_BYTES);
-        Settings { check_pages: small || self.options.check_pages, ..Settings::default() }
+        let examine = self.options.examine;
+        Settings { check_pages: small || examine, examine, ..Settings::default() }
     }
 
     fn busy(&self, is_foreign: bool) -> Error {

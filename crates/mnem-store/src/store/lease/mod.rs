@@ -9,5 +9,5 @@
 mod leased;
 mod view;
 
-pub(crate) use leased::{HOLDER_FILE, Leased, Options, WANT_FILE, open_file};
+pub(crate) use leased::{HOLDER_BYTES, HOLDER_FILE, Leased, Options, WANT_FILE, open_file};
 use leased::{Purpose, Tips, VIEWS};

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 
 use super::{Leased, Purpose, Tips, VIEWS};
 use crate::backend::{
-    Backend, BackendError, Batch, LocalRow, LocalTable, Number, Outcome, PublishError, Record,
-    RowRange, View,
+    Backend, BackendError, Batch, Found, LocalRow, LocalTable, Number, Outcome, PublishError,
+    Record, RowRange, View,
 };
 use crate::id::{BranchName, CommitId, NodeId, ObjectId};
 use crate::object::Kind;
@@ -34,6 +34,11 @@ impl Backend for Leased {
     fn damage(&self) -> Option<String> {
         let _use = Use::begin(self).ok()?;
         self.backend().ok()?.damage()
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        let _use = Use::begin(self)?;
+        self.backend()?.inspect(tell)
     }
 }
 
