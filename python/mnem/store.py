@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._mnem import Snapshot
-    from .types import Blame, Commit, Flip, MergeResult, Move, NodeChange, UndoResult, Verified
+    from .types import (
+        Blame,
+        Commit,
+        Flip,
+        Fsck,
+        MergeResult,
+        Move,
+        NodeChange,
+        UndoResult,
+        Verified,
+    )
 
 __all__ = ["Store"]
 
@@ -752,6 +762,17 @@ class Store:
         True
         """
         return self._handle.verify()
+
+    def fsck(self) -> Fsck:
+        """Check that everything in the store agrees; what does not is listed, nothing is changed.
+
+        Beside what :meth:`verify` checks: the record of each commit, where each branch was last
+        moved, HEAD, what is staged, and the index. ``mnem fsck --repair`` repairs.
+
+        >>> mnem.open(":memory:").fsck().findings
+        ()
+        """
+        return self._handle.fsck()
 
     # ---- beside memory ----
 

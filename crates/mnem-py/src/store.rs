@@ -659,6 +659,13 @@ impl PyStore {
         })
     }
 
+    fn fsck<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let found = py.detach(|| self.0.fsck(|_| {}))?;
+            Ok(types::fsck_to_python(py, &found)?)
+        })
+    }
+
     // ---- beside memory ----
 
     fn local_get<'py>(

@@ -53,7 +53,7 @@ pub struct Repair {
     pub objects: u64,
     /// Branches that were put elsewhere.
     pub moved: Vec<Moved>,
-    /// Where HEAD was put; null where it was right.
+    /// The branch HEAD was put on; null where it was right.
     pub head: Option<String>,
     /// The new data file; null where the old one is whole.
     pub data_file: Option<PathBuf>,
@@ -100,7 +100,7 @@ impl From<ops::Repair> for Repair {
             moved: moved
                 .map(|(branch, commit)| Moved { branch: branch.to_string(), commit })
                 .collect(),
-            head: repair.head,
+            head: repair.head.map(|branch| branch.to_string()),
             data_file: repair.data_file,
             kept: repair.kept,
         }
@@ -174,7 +174,7 @@ impl Repair {
             }
         }
         if let Some(head) = &self.head {
-            page.line(format!("HEAD is {head} now"));
+            page.line(format!("HEAD is on {head} now"));
         }
         if let (Some(new), Some(kept)) = (&self.data_file, &self.kept) {
             let saved = counted(self.objects, "object");

@@ -6,6 +6,7 @@ mod branches;
 mod completions;
 mod demo;
 mod docs;
+mod fsck;
 mod hints;
 mod history;
 mod input;

@@ -3,22 +3,25 @@
 //! The damaged file is read and never written; it is kept beside the new one. What follows from
 //! commits is made anew, and branches go where their records say.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::fsck::{Finding, Fsck, check, wrong_head};
-use crate::backend::redb::RedbBackend;
+use crate::backend::redb::{RedbBackend, Settings, carve};
 use crate::backend::{
     Backend, Batch, Change, ChangeSet, Derived, Entry, Expected, Flaw, Found, LocalTable, Number,
     Operation, Record,
 };
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Hint};
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId, ObjectId};
 use crate::index::{Position, below};
 use crate::object::{Commit, Object};
 use crate::state;
-use crate::store::engine::{Engine, Place};
+use crate::store::engine::{Engine, LOCK_FILE, Place};
+use crate::store::lease::open_file;
 use crate::store::switch::{Old, switch};
 use crate::store::{Environment, Head, STORE_DIRECTORY, Store};
 
@@ -58,7 +61,7 @@ pub struct Repair {
     /// Branches that point elsewhere than before: to where, or none for one that is gone.
     pub moved: Vec<(BranchName, Option<CommitId>)>,
     /// Where HEAD was put.
-    pub head: Option<String>,
+    pub head: Option<BranchName>,
     /// The new data file; none where the old one was sound.
     pub data_file: Option<PathBuf>,
     /// The damaged data file, which is kept.
@@ -70,8 +73,8 @@ impl Store {
     ///
     /// Every object that can be read goes into a fresh data file, and the records with it; what
     /// follows from commits, and the index, are made anew. A branch that is not where its newest
-    /// record says goes there; one whose commit is lost goes to the newest of its commits that is
-    /// not. Commits that nothing leads to any more get a branch named `recovered-` and their id.
+    /// record says goes there; one whose commit is lost, or whose tree has a hole, goes to the
+    /// newest of its commits that can be read and written. Commits that nothing leads to any more get a branch named `recovered-` and their id.
     /// HEAD, where it says nothing, goes to the default branch. The new file is checked and
     /// becomes the store's by one rename; the damaged one is kept. A sound store is left alone.
     pub fn repair(
@@ -88,51 +91,129 @@ impl Store {
         }
         let directory = root.join(STORE_DIRECTORY);
         // With the lease, from the first look to the last: nobody writes meanwhile.
-        engine.writer.run(|| repair(&engine, &directory, &mut progress))
+        let repaired = engine.writer.run(|| repair(&engine, &directory, &mut progress));
+        match repaired {
+            Err(error) if error.kind() == ErrorKind::CorruptStore => {
+                from_pages(&engine, &directory, error, &mut progress)
+            }
+            repaired => repaired,
+        }
     }
 }
 
+/// A repair where redb does not open the file, or stops in the middle: objects and records are
+/// taken from its pages into a file of their own, which is then repaired.
+fn from_pages(
+    engine: &Engine,
+    directory: &Path,
+    why: Error,
+    progress: &mut dyn FnMut(Stage),
+) -> Result<Repair, Error> {
+    let Some(damaged) = engine.config.engine.as_ref() else { return Err(why) };
+    let damaged = directory.join(&damaged.data_file);
+    let lock = open_file(&directory.join(LOCK_FILE))?;
+    if lock.try_lock().is_err() {
+        let what = format!("another process holds the store at {}", directory.display());
+        return Err(Error::new(ErrorKind::Busy, what).hint(Hint::WaitOrStop));
+    }
+    let unique = u64::from_be_bytes(engine.environment.random()?);
+    let path = directory.join(format!("carved-{unique:016x}.redb"));
+    let repaired = carved(&path, &damaged, engine).and_then(|carved| {
+        let Some((carved, is_head_wrong)) = carved else { return Err(why.without_hint()) };
+        let carved = carved.engine()?;
+        let is_head_wrong = is_head_wrong || wrong_head(&carved)?.is_some();
+        let found = vec![
+            Finding::File(why.to_string()),
+            Finding::Row("drafts and the rows of adapters cannot be told from older ones".into()),
+        ];
+        let repaired = save(&carved, directory, found, progress)?;
+        put_head(engine, is_head_wrong, repaired)
+    });
+    let _ = fs::remove_file(&path); // what stays is named by nothing
+    repaired
+}
+
+/// The store that the pages of a damaged file make, in a file of its own, and whether HEAD says
+/// nothing; none where nothing of a store is in the pages.
+fn carved(path: &Path, damaged: &Path, engine: &Engine) -> Result<Option<(Store, bool)>, Error> {
+    if !damaged.exists() {
+        return Ok(None);
+    }
+    let backend = RedbBackend::create(path, engine.environment.random()?, Settings::default())?;
+    if carve(damaged, &backend)? == 0 {
+        return Ok(None);
+    }
+    let head = engine.head().ok();
+    let is_head_wrong = head.is_none();
+    let head = Mutex::new(head.unwrap_or_else(|| default_head(engine)));
+    let (config, environment) = (engine.config.clone(), engine.environment.clone());
+    let place = Place::Memory { head };
+    let store = Store::over(Arc::new(backend), None, place, config, environment);
+    Ok(Some((store, is_head_wrong)))
+}
+
+fn default_head(engine: &Engine) -> Head {
+    Head::Attached(engine.config.default_branch.clone())
+}
+
 fn repair(
-    engine: &Arc<Engine>,
+    engine: &Engine,
     directory: &Path,
     progress: &mut dyn FnMut(Stage),
 ) -> Result<Repair, Error> {
     let Fsck { findings, .. } = check(engine, |read| progress(Stage::Read(read)))?;
-    let mut repair = Repair::default();
-    if findings.iter().any(is_in_data) {
-        let progress = std::cell::RefCell::new(progress);
-        let fill = |new: &Arc<RedbBackend>| {
-            let saved =
-                Salvage::new(engine, new).run(&mut |n| progress.borrow_mut()(Stage::Written(n)))?;
-            let after = checked(engine, new, &mut |n| progress.borrow_mut()(Stage::Checked(n)))?;
-            if after.nodes + after.states + after.commits != saved.objects {
-                return Err(Error::corrupt("the new data file does not hold what was saved"));
-            }
-            Ok((saved, after.findings))
-        };
-        let is_durable = || progress.borrow_mut()(Stage::Durable);
-        let environment = &engine.environment;
-        let (path, (saved, left)) =
-            switch(directory, &engine.config, Old::Kept, environment, fill, is_durable)?;
-        progress.borrow_mut()(Stage::Switched);
-        let lost = findings.iter().filter(|finding| is_loss(finding)).cloned();
-        let losses: BTreeSet<_> = lost.chain(left).collect();
-        let kept = engine.config.engine.as_ref().map(|engine| directory.join(&engine.data_file));
-        repair = Repair {
-            losses: losses.into_iter().collect(),
-            objects: saved.objects,
-            moved: saved.moved,
-            data_file: Some(path),
-            kept,
-            ..repair
-        };
+    let is_head_wrong = wrong_head(engine)?.is_some();
+    let repair = if findings.iter().any(is_in_data) {
+        save(engine, directory, findings, progress)?
+    } else {
+        Repair { findings, ..Repair::default() }
+    };
+    put_head(engine, is_head_wrong, repair)
+}
+
+/// Fills a new data file and makes it the store's.
+fn save(
+    engine: &Engine,
+    directory: &Path,
+    findings: Vec<Finding>,
+    progress: &mut dyn FnMut(Stage),
+) -> Result<Repair, Error> {
+    let progress = RefCell::new(progress);
+    let tell = |stage| (*progress.borrow_mut())(stage);
+    let fill = |new: &Arc<RedbBackend>| {
+        let saved = Salvage::new(engine, new).run(&mut |n| tell(Stage::Written(n)))?;
+        let after = checked(engine, new, &mut |n| tell(Stage::Checked(n)))?;
+        if after.nodes + after.states + after.commits != saved.objects {
+            return Err(Error::corrupt("the new data file does not hold what was saved"));
+        }
+        Ok((saved, after.findings))
+    };
+    let durable = || tell(Stage::Durable);
+    let (environment, config) = (&engine.environment, &engine.config);
+    let switched = switch(directory, config, Old::Kept, environment, fill, durable)?;
+    let (path, (saved, left)) = switched;
+    tell(Stage::Switched);
+    let lost = findings.iter().filter(|finding| is_loss(finding)).cloned();
+    let left = left.into_iter().filter(|finding| !finding.is_warning());
+    let losses: BTreeSet<_> = lost.chain(left).collect();
+    Ok(Repair {
+        findings,
+        losses: losses.into_iter().collect(),
+        objects: saved.objects,
+        moved: saved.moved,
+        head: None,
+        data_file: Some(path),
+        kept: config.engine.as_ref().map(|engine| directory.join(&engine.data_file)),
+    })
+}
+
+/// Puts HEAD on the default branch where it says nothing.
+fn put_head(engine: &Engine, is_wrong: bool, mut repair: Repair) -> Result<Repair, Error> {
+    if is_wrong {
+        engine.set_head(&default_head(engine))?;
+        repair.head = Some(engine.config.default_branch.clone());
     }
-    if wrong_head(engine)?.is_some() {
-        let head = Head::Attached(engine.config.default_branch.clone());
-        engine.set_head(&head)?;
-        repair.head = Some(head.render());
-    }
-    Ok(Repair { findings, ..repair })
+    Ok(repair)
 }
 
 /// Whether a new data file makes it good.
@@ -142,7 +223,8 @@ fn is_in_data(finding: &Finding) -> bool {
 
 /// Whether it names something that a new data file cannot hold.
 fn is_loss(finding: &Finding) -> bool {
-    matches!(finding, Finding::Entries { .. } | Finding::Row(_) | Finding::Staged { .. })
+    use Finding::{Entries, Row, Staged};
+    matches!(finding, Entries { .. } | Row(_) | Staged { .. })
 }
 
 /// What a check finds in the new file.
@@ -151,7 +233,7 @@ fn checked(
     new: &Arc<RedbBackend>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Fsck, Error> {
-    let head = Mutex::new(Head::Attached(engine.config.default_branch.clone()));
+    let head = Mutex::new(default_head(engine));
     let backend = Arc::clone(new) as Arc<dyn Backend>;
     let (config, environment) = (engine.config.clone(), engine.environment.clone());
     let store = Store::over(backend, None, Place::Memory { head }, config, environment);
@@ -179,9 +261,8 @@ struct Salvage<'e> {
     /// The last entry that cannot be read.
     gap: Option<u64>,
     branches: BTreeMap<BranchName, CommitId>,
-    /// Where the newest record of a branch moved it, and the newest one whose commit is there.
+    /// Where the newest record of a branch moved it.
     newest: BTreeMap<BranchName, (u64, Option<CommitId>)>,
-    readable: BTreeMap<BranchName, CommitId>,
     /// Commits that neither a record nor a child names.
     unnamed: BTreeSet<CommitId>,
 }
@@ -200,7 +281,6 @@ impl<'e> Salvage<'e> {
             gap: None,
             branches: BTreeMap::new(),
             newest: BTreeMap::new(),
-            readable: BTreeMap::new(),
             unnamed: BTreeSet::new(),
         }
     }
@@ -216,7 +296,8 @@ impl<'e> Salvage<'e> {
         })?;
         ended?;
         self.end_commit()?;
-        let moved = self.restore_branches();
+        self.publish()?;
+        let moved = self.restore_branches()?;
         self.publish()?;
         Ok(Saved { objects: self.objects.len() as u64, moved })
     }
@@ -295,9 +376,6 @@ impl<'e> Salvage<'e> {
             self.unnamed.remove(named);
         }
         if let Some(branch) = &record.branch {
-            if let Some(new) = record.new.filter(|new| self.objects.contains(&(*new).into())) {
-                self.readable.insert(branch.clone(), new);
-            }
             self.newest.insert(branch.clone(), (number, record.new));
         }
         self.batch.record(record);
@@ -357,7 +435,7 @@ impl<'e> Salvage<'e> {
     }
 
     /// Puts every branch where it belongs, and says which were moved.
-    fn restore_branches(&mut self) -> Vec<(BranchName, Option<CommitId>)> {
+    fn restore_branches(&mut self) -> Result<Vec<(BranchName, Option<CommitId>)>, Error> {
         let mut moved = Vec::new();
         let names: BTreeSet<_> = self.branches.keys().chain(self.newest.keys()).cloned().collect();
         for name in names {
@@ -370,10 +448,9 @@ impl<'e> Salvage<'e> {
                 Some((_, recorded)) => at.or(recorded),
                 None => at,
             };
-            let is_there = |commit: &CommitId| self.objects.contains(&(*commit).into());
             let new = match wanted {
-                Some(commit) if !is_there(&commit) => self.readable.get(&name).copied(),
-                wanted => wanted,
+                Some(commit) => self.standing(&name, commit)?,
+                None => None,
             };
             self.settle(&name, record.and_then(|(_, recorded)| recorded), new);
             if new != at {
@@ -387,7 +464,36 @@ impl<'e> Salvage<'e> {
                 moved.push((name, Some(commit)));
             }
         }
-        moved
+        Ok(moved)
+    }
+
+    /// The commit a branch can stand at: the one it was moved to, or the newest before it with a
+    /// whole tree. Nodes may be missing, for they can be written again; a tree with a hole cannot
+    /// be edited there. Where no tree is whole, the newest commit that is there.
+    fn standing(&self, name: &BranchName, wanted: CommitId) -> Result<Option<CommitId>, Error> {
+        let is_there = |commit: &CommitId| self.objects.contains(&(*commit).into());
+        let objects = &self.engine.objects;
+        let is_whole = |commit: CommitId| {
+            let whole = objects.commit(commit).and_then(|c| state::verify(objects, c.state));
+            Ok::<_, Error>(known(whole)?.is_some())
+        };
+        if is_whole(wanted)? {
+            return Ok(Some(wanted));
+        }
+        let mut newest = Some(wanted).filter(is_there);
+        let view = self.new.view()?;
+        let mut before = None;
+        loop {
+            let page = view.records(Some(name), before, 64)?;
+            let Some((number, _)) = page.last() else { return Ok(newest) };
+            before = Some(*number);
+            for commit in page.into_iter().filter_map(|(_, record)| record.new) {
+                if is_whole(commit)? {
+                    return Ok(Some(commit));
+                }
+                newest = newest.or(Some(commit).filter(is_there));
+            }
+        }
     }
 
     /// Makes a branch, with a record unless its newest says so already.

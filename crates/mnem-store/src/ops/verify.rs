@@ -114,13 +114,14 @@ impl Engine {
             Object::Node(_) => {}
             Object::State(StateNode::Leaf(leaf)) => {
                 for (id, version) in &leaf.nodes {
-                    problems.found(self.node_at(id, *version))?;
+                    problems.node(id, self.node_at(id, *version))?;
                 }
             }
             Object::State(StateNode::Branch(branch)) => {
                 // The decoder has checked that the prefix is an id where it stands for one.
                 if let (Some(version), Ok(id)) = (branch.here, str::from_utf8(&branch.prefix)) {
-                    problems.found(self.node_at(&NodeId::from_stored(id), version))?;
+                    let id = NodeId::from_stored(id);
+                    problems.node(&id, self.node_at(&id, version))?;
                 }
                 for checked in state::check_children(&self.objects, branch) {
                     problems.found(checked)?;
@@ -158,6 +159,17 @@ impl Problems {
 
     fn add(&mut self, problem: String) {
         self.0.insert(problem);
+    }
+
+    /// The same of a node, which is named: a person knows it by its id.
+    fn node<T>(&mut self, id: &NodeId, found: Result<T, Error>) -> Result<(), Error> {
+        self.found(found.map_err(|error| match error.kind() {
+            ErrorKind::CorruptStore => {
+                Error::corrupt(format!("the node {id:?} cannot be read: {error}"))
+            }
+            _ => error,
+        }))?;
+        Ok(())
     }
 
     /// What was found, or none where it is damaged, which is listed. Any other error ends the

@@ -4,6 +4,7 @@
 //! id and by node are written out for many commits at once (`index`). A batch is one write
 //! transaction with one fsync.
 
+mod carve;
 mod check;
 mod copied;
 mod file;
@@ -13,5 +14,6 @@ mod rows;
 mod storage;
 mod view;
 
+pub(crate) use carve::carve;
 pub use file::{CACHE_BYTES, Epoch, RedbBackend, Settings};
 use file::{Fault, read, write};
