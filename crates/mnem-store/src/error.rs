@@ -109,6 +109,7 @@ hints! {
     AllowUnrelated => "`mnem merge BRANCH --allow-unrelated` merges it over the empty memory",
     Fsck => "`mnem fsck` lists what is damaged",
     Repair => "`mnem fsck --repair` saves what can be read",
+    WriteAgain => "`mnem fsck --repair` saves what can be read; `mnem remember ID CONTENT` writes a lost memory again",
     MoveHead => "`mnem checkout BRANCH` moves HEAD; `mnem fsck --repair` puts it on the default branch",
     Unstage => "`mnem unstage ID` drops a draft",
     Retry => "read the branch again and retry: `mnem log -n 1`",

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Report;
 use super::shapes::{counted, text_or_null};
-use crate::error::Failure;
+use crate::error::{Failure, HINT_LOST};
 use crate::output::{Page, clean};
 
 /// What was checked, what is wrong, and what a repair did.
@@ -152,11 +152,13 @@ impl Report for Fsck {
         let refuse = |message| Failure::no(ErrorKind::CorruptStore, message);
         if let Some(repair) = &self.repair {
             let is_whole = repair.losses.is_empty();
-            return (!is_whole).then(|| refuse("not everything could be saved".to_owned()));
+            let lost = || refuse("not everything could be saved".to_owned());
+            return (!is_whole).then(|| lost().hint(HINT_LOST));
         }
         let first = self.damages().next()?;
-        let repairs = self.damages().any(|one| one.hint == Hint::Repair.text());
-        let hint = if repairs { Hint::Repair.text() } else { first.hint };
+        // One word for all of it: what a repair makes good comes first.
+        let repaired = self.damages().find(|one| one.hint == Hint::Repair.text());
+        let hint = repaired.unwrap_or(first).hint;
         let number = counted(self.damages().count() as u64, "problem");
         Some(refuse(format!("the store has {number}")).hint(hint))
     }

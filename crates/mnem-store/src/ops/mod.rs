@@ -5,6 +5,7 @@ pub mod blame;
 pub mod checkout;
 pub mod commit;
 pub mod diff;
+pub mod finding;
 pub mod fsck;
 pub mod inbox;
 pub mod log;
@@ -14,6 +15,7 @@ pub mod remove;
 pub mod repair;
 pub mod restore;
 pub mod revert;
+mod salvage;
 mod settle;
 pub mod statistics;
 pub mod time_travel;
@@ -25,7 +27,8 @@ pub use bisect::{Bisection, Flip, NodeTest};
 pub use blame::Blame;
 pub use commit::Committed;
 pub use diff::{ChangeKind, DiffTarget, NodeChange};
-pub use fsck::{Finding, Fsck};
+pub use finding::Finding;
+pub use fsck::Fsck;
 pub use log::NodeEvent;
 pub use merge::{
     Conflict, ConflictKind, MergeOptions, MergeOutcome, Resolution, Resolver, Strategy,

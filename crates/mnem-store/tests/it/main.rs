@@ -13,6 +13,7 @@ mod codec;
 mod content;
 mod cost;
 mod criss_cross;
+mod damage;
 mod fsck;
 mod golden_vectors;
 mod hex;

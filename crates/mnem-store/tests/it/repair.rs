@@ -11,7 +11,7 @@ use mnem_store::ops::{Finding, Repair, Stage};
 use mnem_store::{BranchName, CommitId, Entropy, Environment, Error, ErrorKind, NodeId, Store};
 use redb::{ReadableTable, WriteTransaction};
 
-use crate::fsck::{Definition, Disk, bytes, copy_of, drop_row, flips, keys, set};
+use crate::damage::{Definition, Disk, bytes, copy_of, drop_row, flips, keys, set};
 use crate::support::{environment, id, put, remove};
 
 /// Randomness that is new each time, so that a name that is drawn anew is new.
