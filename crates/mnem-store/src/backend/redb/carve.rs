@@ -6,7 +6,7 @@
 //! old rows: of the log every row is as good as when it was written, but of a table whose rows
 //! change nobody can say which is the last, so those tables are left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -50,8 +50,13 @@ pub(crate) fn carve(path: &Path, into: &RedbBackend) -> Result<u64, BackendError
     let mut carved = Carved { into, batch: Batch::default(), bytes: 0, objects: 0, waiting: None };
     for (number, places) in log {
         let key = rows::encode_number(number);
+        // The same row stands again in pages that were given up.
+        let mut taken = BTreeSet::new();
         for (at, length) in places {
             let sealed = pages.read(at, length)?;
+            if !taken.insert(blake3::hash(&sealed).as_bytes().to_owned()) {
+                continue;
+            }
             let row = rows::unsealed(LOG, &key, &sealed).and_then(rows::decode_log_row);
             row.map_or(Ok(()), |row| carved.take(row))?;
         }
