@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Carried,
         Commit,
         Flip,
+        Fsck,
         MergeResult,
         Move,
         NodeChange,
@@ -780,6 +781,16 @@ class Store:
         """
         return self._handle.verify()
 
+    def fsck(self) -> Fsck:
+        """Check that everything in the store agrees; what does not is listed, nothing is changed.
+
+        Beside what :meth:`verify` checks: the record of each commit, where each branch was last
+        moved, HEAD, what is staged, and the index. ``mnem fsck --repair`` repairs.
+
+        >>> mnem.open(":memory:").fsck().findings
+        ()
+        """
+        return self._handle.fsck()
     # ---- in and out ----
 
     def export(self, path: str | os.PathLike[str]) -> Carried:

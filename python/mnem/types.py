@@ -15,7 +15,9 @@ __all__ = [
     "ChatReport",
     "Commit",
     "Conflict",
+    "Finding",
     "Flip",
+    "Fsck",
     "ImportReport",
     "MemoryNode",
     "MergeResult",
@@ -384,6 +386,69 @@ class Verified:
             "commits": self.commits,
             "branches": self.branches,
             "problems": list(self.problems),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a store, in a sentence, and what helps.
+
+    ``kind`` is one of ``file``, ``entries``, ``row``, ``index``, ``object``, ``no_record``,
+    ``derived``, ``branch``, ``tip``, ``head``, ``staged``, ``lease``, ``twice`` and ``ahead``.
+    A ``warning`` harms nothing.
+    """
+
+    kind: str
+    message: str
+    hint: str
+    warning: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields.
+
+        >>> mnem.Finding("head", "HEAD holds 'junk'", "check out a branch", False).to_dict()["kind"]
+        'head'
+        """
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "hint": self.hint,
+            "warning": self.warning,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fsck:
+    """What a check read, and what does not agree."""
+
+    nodes: int
+    states: int
+    commits: int
+    records: int
+    branches: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is damaged."""
+        return all(finding.warning for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ``findings`` as a list of dictionaries.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> found = store.fsck().to_dict()
+        >>> found["commits"], found["records"], found["findings"]
+        (1, 1, [])
+        """
+        return {
+            "nodes": self.nodes,
+            "states": self.states,
+            "commits": self.commits,
+            "records": self.records,
+            "branches": self.branches,
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
 

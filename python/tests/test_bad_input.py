@@ -313,6 +313,12 @@ def test_an_altered_object_is_never_served(filled):
         verified = store.verify()
         assert not verified.ok
         assert any(object in problem for problem in verified.problems)
+        found = store.fsck()
+        assert not found.ok
+        named = [finding for finding in found.findings if object in finding.message]
+        assert [(finding.kind, finding.warning) for finding in named] == [("object", False)]
+        assert '"b"' in named[0].message
+        assert "mnem fsck --repair" in named[0].hint
 
 
 def test_an_altered_newest_row_is_found_at_open(filled):

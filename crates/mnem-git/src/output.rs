@@ -339,6 +339,15 @@ pub fn key(text: &str) -> bool {
     matches!(key, Ok(key) if !matches!(key, Key::Escape | Key::CtrlC | Key::Char('q' | 'Q')))
 }
 
+/// Asks a person whether to go on: only y does.
+pub fn confirm(text: &str) -> bool {
+    to_stderr(text);
+    let key = Term::stderr().read_key_raw();
+    let is_yes = matches!(key, Ok(Key::Char('y' | 'Y')));
+    to_stderr(if is_yes { "yes\n" } else { "no\n" });
+    is_yes
+}
+
 /// How far a long task is, on standard error where that is a terminal. Gone when dropped.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);

@@ -71,6 +71,7 @@ fn dispatch(output: Output, cli: Cli) -> u8 {
         Some(Command::Approve(args)) => show(output, commands::approve::run(&context, args)),
         Some(Command::Reject(args)) => show(output, commands::reject::run(args)),
         Some(Command::Verify(args)) => show(output, commands::verify::run(&context, &args)),
+        Some(Command::Fsck(args)) => show(output, commands::fsck::run(&context, &args)),
         Some(Command::Stats(args)) => show(output, commands::stats::run(&context, &args)),
         Some(Command::CatObject(args)) => show(output, commands::cat_object::run(&context, &args)),
         Some(Command::Export(args)) => show(output, commands::export::run(&context, args)),

@@ -12,7 +12,7 @@ use mnem_store::ops::{DiffTarget, MergeOptions, Meta, NodeTest};
 use mnem_store::portable::chat::{self, ChatOptions, Rule};
 use mnem_store::portable::plain::import_json;
 use mnem_store::store::local::LocalEdit;
-use mnem_store::{BranchName, Error, NodeId, Store};
+use mnem_store::{BranchName, Error, NodeId, Snapshot, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -524,6 +524,13 @@ impl PyStore {
         guarded(|| {
             let verified = py.detach(|| self.0.verify(|_| {}))?;
             Ok(types::verified_to_python(py, &verified)?)
+        })
+    }
+
+    fn fsck<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let found = py.detach(|| self.0.fsck(|_| {}))?;
+            Ok(types::fsck_to_python(py, &found)?)
         })
     }
 

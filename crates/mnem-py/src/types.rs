@@ -6,8 +6,8 @@ use std::sync::Arc;
 use mnem_store::backend::Record;
 use mnem_store::object::Lineage;
 use mnem_store::ops::{
-    Blame, Changes, Conflict, Flip, MergeOutcome, NodeChange, Resolution, RevertOutcome, Strategy,
-    UndoOutcome, Undone, Verified,
+    Blame, Changes, Conflict, Finding, Flip, Fsck, MergeOutcome, NodeChange, Resolution,
+    RevertOutcome, Strategy, UndoOutcome, Undone, Verified,
 };
 use mnem_store::portable::Carried;
 use mnem_store::portable::chat::ChatReport;
@@ -238,6 +238,19 @@ fn conflicts_to_python<'py>(
     };
     let conflicts = conflicts.iter().map(conflict).collect::<PyResult<Vec<_>>>()?;
     PyTuple::new(py, conflicts)
+}
+
+/// An `Fsck`.
+pub fn fsck_to_python<'py>(py: Python<'py>, found: &Fsck) -> Made<'py> {
+    let Fsck { nodes, states, commits, records, branches, findings } = found;
+    let finding_class = class(py, "Finding")?;
+    let finding = |finding: &Finding| {
+        let hint = finding.hint().text();
+        finding_class.call1((finding.kind(), finding.to_string(), hint, finding.is_warning()))
+    };
+    let findings = findings.iter().map(finding).collect::<PyResult<Vec<_>>>()?;
+    let findings = PyTuple::new(py, findings)?;
+    class(py, "Fsck")?.call1((nodes, states, commits, records, branches, findings))
 }
 
 /// A `Verified`.

@@ -107,7 +107,11 @@ hints! {
     Resolve => "`mnem merge BRANCH --resolve ID=ours` (theirs, base, delete), or `--strategy ours`",
     ConflictsOnly => "without resolutions the conflicts are listed: `mnem merge BRANCH`, `mnem revert COMMIT`",
     AllowUnrelated => "`mnem merge BRANCH --allow-unrelated` merges it over the empty memory",
-    Verify => "`mnem verify` lists what is damaged",
+    Fsck => "`mnem fsck` lists what is damaged",
+    Repair => "`mnem fsck --repair` saves what can be read",
+    WriteAgain => "`mnem fsck --repair` saves what can be read; `mnem remember ID CONTENT` writes a lost memory again",
+    MoveHead => "`mnem checkout BRANCH` moves HEAD; `mnem fsck --repair` puts it on the default branch",
+    Unstage => "`mnem unstage ID` drops a draft",
     Retry => "read the branch again and retry: `mnem log -n 1`",
     Upgrade => "a newer release of mnem reads this store; `mnem --version` names this one",
     ExportAgain => "`mnem export FILE`, at the store it came from, writes it again",
@@ -143,7 +147,7 @@ impl Error {
 
     /// Stored bytes that are not what was written.
     pub fn corrupt(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::CorruptStore, message).hint(Hint::Verify)
+        Self::new(ErrorKind::CorruptStore, message).hint(Hint::Fsck)
     }
 
     /// A refusal of the operating system while doing something to a path.

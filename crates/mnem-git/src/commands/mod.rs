@@ -14,6 +14,7 @@ pub mod demo;
 pub mod diff;
 pub mod export;
 pub mod forget;
+pub mod fsck;
 pub mod get;
 pub mod import;
 pub mod import_chat;

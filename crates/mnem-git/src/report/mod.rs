@@ -13,6 +13,7 @@ pub mod completions;
 pub mod demo;
 pub mod diff;
 pub mod export;
+pub mod fsck;
 pub mod get;
 pub mod import;
 pub mod import_chat;
@@ -99,6 +100,7 @@ pub fn schemas() -> (Vec<Answer>, serde_json::Map<String, serde_json::Value>) {
         answer::<take_back::Undo>(&mut generator),
         answer::<reflog::Reflog>(&mut generator),
         answer::<verify::Verify>(&mut generator),
+        answer::<fsck::Fsck>(&mut generator),
         answer::<stats::Stats>(&mut generator),
         answer::<cat_object::CatObject>(&mut generator),
         answer::<export::Export>(&mut generator),

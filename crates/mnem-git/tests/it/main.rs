@@ -7,6 +7,7 @@ mod completions;
 mod crossing;
 mod demo;
 mod docs;
+mod fsck;
 mod hints;
 mod history;
 mod input;

@@ -133,6 +133,8 @@ fn every_answer_and_every_error_names_its_schema() {
         ("checkout", "mnem checkout main --json"),
         ("merge", "mnem merge main --json"),
         ("verify", "mnem verify --json"),
+        ("fsck", "mnem fsck --json"),
+        ("fsck", "mnem fsck --repair --yes --json"),
         ("import-chat", "mnem import-chat chat.json --json"),
         ("error", "mnem get nobody --json"),
         ("error", "mnem --json frobnicate"),

@@ -69,6 +69,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("reflog", &["mnem reflog"]),
     ("demo", &["mnem demo --json"]),
     ("verify", &["mnem verify"]),
+    ("fsck", &["mnem fsck"]),
     ("stats", &["mnem stats"]),
     ("cat-object", &["mnem log -n 1", "mnem cat-object HEAD"]),
     ("export", &["mnem export memory.jsonl", "mnem export --at HEAD~1"]),

@@ -5,10 +5,11 @@ use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{
-    Backend, BackendError, Batch, BranchName, CommitId, Entry, Kind, LocalRow, LocalTable, NodeId,
-    Number, ObjectId, Outcome, PublishError, Record, RefEdit, RowRange, View, check_refs,
+    Backend, BackendError, Batch, BranchName, CommitId, Entry, Found, Kind, LocalRow, LocalTable,
+    NodeId, Number, ObjectId, Outcome, PublishError, Record, RefEdit, RowRange, View, check_refs,
     is_empty_range,
 };
+use crate::codec::Encoded;
 
 /// Objects, records and rows in ordered maps. It defers nothing.
 #[derive(Debug, Default)]
@@ -57,6 +58,29 @@ impl Backend for MemoryBackend {
 
     fn damage(&self) -> Option<String> {
         None
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        let contents = Arc::clone(&self.contents.read().unwrap_or_else(PoisonError::into_inner));
+        let objects = contents.objects.values().filter_map(|(number, _, bytes)| {
+            // Only what was encoded came in.
+            Some((*number, Entry::Object(Encoded::decode(bytes).ok()?.0)))
+        });
+        let records = contents.records.iter();
+        let records = records.map(|(number, record)| (*number, Entry::Record(record.clone())));
+        let entries: BTreeMap<_, _> = objects.chain(records).collect();
+        for (number, entry) in entries {
+            tell(Found::Entry(number, entry));
+        }
+        for (name, commit) in &contents.refs {
+            tell(Found::Reference(name.clone(), *commit));
+        }
+        for (table, rows) in &contents.rows {
+            for (key, value) in rows {
+                tell(Found::Row(*table, (key.clone(), value.clone())));
+            }
+        }
+        Ok(())
     }
 }
 

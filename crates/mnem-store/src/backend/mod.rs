@@ -49,6 +49,10 @@ pub trait Backend: Send + Sync + Debug {
 
     /// What is known to be wrong with the place as a whole. It may still be read, row by row.
     fn damage(&self) -> Option<String>;
+
+    /// Tells all that is stored at one moment, as it stands, and what of it does not hold
+    /// together. Goes on behind damage; what is damaged is told as a flaw and not shown.
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError>;
 }
 
 impl<B: Backend + ?Sized> Backend for Arc<B> {
@@ -71,6 +75,43 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
     fn damage(&self) -> Option<String> {
         (**self).damage()
     }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        (**self).inspect(tell)
+    }
+}
+
+/// What an inspection comes upon: entries in the order of their numbers, then the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// An object or a record.
+    Entry(Number, Entry),
+    /// A branch, and where it points.
+    Reference(BranchName, CommitId),
+    /// A local row.
+    Row(LocalTable, LocalRow),
+    /// Something that does not hold together.
+    Flaw(Flaw),
+}
+
+/// What a backend finds wrong with its own rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// An entry cannot be read. The sentence says why.
+    Entry(Number, String),
+    /// Another row cannot be read, or a table has lost some.
+    Row(String),
+    /// What finds entries does not find this one, or finds what is not there.
+    Index(String),
+    /// An object is stored a second time; the first counts.
+    Twice {
+        /// The object.
+        id: ObjectId,
+        /// Where it counts.
+        first: Number,
+        /// Where it stands again.
+        again: Number,
+    },
 }
 
 /// The store at one moment.

@@ -50,6 +50,8 @@ impl Operation {
     pub const BRANCH: Self = Self::named("branch");
     /// A commit that came with an import.
     pub const IMPORT: Self = Self::named("import");
+    /// A branch put where it belongs, or a commit whose record was lost.
+    pub const REPAIR: Self = Self::named("repair");
     /// A deleted branch.
     pub const DELETE: Self = Self::named("delete");
 

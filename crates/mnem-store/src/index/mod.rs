@@ -9,4 +9,5 @@ pub mod position;
 pub use crate::backend::Position;
 pub use changes::{Changed, changes_on_line, changes_within, last_change, never_changed};
 pub use line::{at_height, is_on_line, is_recorded};
+pub(crate) use position::below;
 pub use position::{derive, position};

@@ -72,7 +72,7 @@ pub fn derive(
 ///
 /// Skew-binary jump pointers (Myers, "An applicative random-access stack", 1983): where the
 /// parent's jump and the jump from there span equally many commits, the new jump spans both.
-fn below(
+pub(crate) fn below(
     parents: impl Iterator<Item = (CommitId, Position)>,
     of: impl Fn(CommitId) -> Result<Position, Error>,
 ) -> Result<Position, Error> {

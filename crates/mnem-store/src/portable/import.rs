@@ -15,8 +15,8 @@ use super::stream::{Carried, Line, MAX_LINE_BYTES, SCHEMA, Seal, VERSION, unhex}
 use crate::backend::cache::Objects;
 use crate::backend::overlay::{self, Overlay, Shown};
 use crate::backend::{
-    Backend, BackendError, Batch, Change, ChangeSet, Expected, Operation, Outcome, PublishError,
-    Record, View,
+    Backend, BackendError, Batch, Change, ChangeSet, Expected, Found, Operation, Outcome,
+    PublishError, Record, View,
 };
 use crate::codec::Encoded;
 use crate::error::{Error, ErrorKind, Hint};
@@ -143,6 +143,10 @@ impl Backend for Building {
 
     fn damage(&self) -> Option<String> {
         self.below.damage()
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        self.below.inspect(tell)
     }
 }
 

@@ -75,8 +75,9 @@ pub struct Environment {
     pub idle: Duration,
     /// How many bytes of decoded objects are kept.
     pub cache_bytes: u64,
-    /// Check every page of the data file at open, however large it is.
-    pub check_pages: bool,
+    /// Open the store to be looked at, whatever its state: every page of the data file is checked,
+    /// however large it is, and nothing is written to it.
+    pub examine: bool,
 }
 
 impl Environment {
@@ -92,7 +93,7 @@ impl Environment {
             allow_network: false,
             idle: DEFAULT_IDLE,
             cache_bytes: DEFAULT_CACHE_BYTES,
-            check_pages: false,
+            examine: false,
         }
     }
 

@@ -18,6 +18,7 @@ pub(crate) mod registry;
 pub mod revision;
 pub mod snapshot;
 pub mod staging;
+pub(crate) mod switch;
 pub(crate) mod writer;
 
 pub use engine::{DataFile, STORE_DIRECTORY};

@@ -24,12 +24,9 @@ use crate::error::{Error, ErrorKind, Hint};
 use crate::graph::KnownBases;
 use crate::id::BranchName;
 
-/// What holds the data of a new store, and the version of its own file format.
-const ENGINE: &str = "redb";
-const ENGINE_FORMAT: u32 = 3;
 /// The data file of a new store.
 const DATA_FILE: &str = "store.redb";
-const CONFIG_FILE: &str = "config";
+pub(crate) const CONFIG_FILE: &str = "config";
 const HEAD_FILE: &str = "HEAD";
 
 /// How a new store is to be.
@@ -132,7 +129,8 @@ impl Store {
         Self::over(backend, None, Place::Memory { head }, new_config(options, None), environment)
     }
 
-    fn over(
+    /// A store whose objects are in a backend.
+    pub(crate) fn over(
         backend: Arc<dyn Backend>,
         lease: Option<Arc<Leased>>,
         place: Place,
@@ -161,7 +159,7 @@ impl Store {
             .engine
             .clone()
             .ok_or_else(|| Error::corrupt("the store's config has no engine"))?;
-        if engine.backend != ENGINE || engine.file_format != ENGINE_FORMAT {
+        if engine != config::Engine::current(&engine.data_file) {
             let message = format!(
                 "the store at {} is held by {} {}, which this release cannot open",
                 root.display(),
@@ -187,7 +185,7 @@ impl Store {
             busy_timeout,
             waiting: Arc::clone(&environment.waiting),
             idle: environment.idle,
-            check_pages: environment.check_pages,
+            examine: environment.examine,
             check: {
                 let (root, identity, config) = (root.clone(), identity.clone(), config.clone());
                 Box::new(move || check_unchanged(&root, &identity, &config))
@@ -199,8 +197,11 @@ impl Store {
         let store = Self::over(backend, Some(leased), place, config, environment);
         registry.enter(identity, &store.engine()?);
         drop(registry);
-        // Not under the registry: another process may hold the store for a while.
-        store.branches()?;
+        // Not under the registry: another process may hold the store for a while. What is opened to
+        // be examined may be too damaged to say where its branches are.
+        if !store.engine()?.environment.examine {
+            store.branches()?;
+        }
         Ok(store)
     }
 }
@@ -259,14 +260,7 @@ fn build<T>(
     )?;
     // Whoever fills it has closed it when this returns.
     let (options, head, told) = fill(Arc::new(backend))?;
-    let config = new_config(
-        &options,
-        Some(config::Engine {
-            backend: ENGINE.into(),
-            file_format: ENGINE_FORMAT,
-            data_file: DATA_FILE.into(),
-        }),
-    );
+    let config = new_config(&options, Some(config::Engine::current(DATA_FILE)));
     for (name, text) in [
         (HEAD_FILE, format!("{}\n", head.render())),
         (LOCK_FILE, String::new()),

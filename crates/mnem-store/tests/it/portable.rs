@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mnem_store::backend::counting::{Counting, Failing};
-use mnem_store::backend::{Backend, BackendError, Batch, PublishError, View};
+use mnem_store::backend::{Backend, BackendError, Batch, Found, PublishError, View};
 use mnem_store::codec::Encoded;
 use mnem_store::object::{Commit, Leaf, StateNode};
 use mnem_store::ops::{Changes, MergeOptions, MergeOutcome};
@@ -458,6 +458,10 @@ impl<B: Backend> Backend for Told<B> {
 
     fn damage(&self) -> Option<String> {
         self.inner.damage()
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        self.inner.inspect(tell)
     }
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 use mnem_store::backend::redb::Settings;
 use mnem_store::backend::storage::{CountingStorage, CrashStorage, StorageCounts};
 use mnem_store::backend::{
-    Backend, BackendError, Batch, Entry, MemoryBackend, PublishError, RedbBackend, View,
+    Backend, BackendError, Batch, Entry, Found, MemoryBackend, PublishError, RedbBackend, View,
 };
 use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{Changes, MergeOptions, MergeOutcome, Meta};
@@ -53,6 +53,10 @@ impl Backend for Watched {
 
     fn damage(&self) -> Option<String> {
         None
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        self.inner.inspect(tell)
     }
 }
 

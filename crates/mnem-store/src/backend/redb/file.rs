@@ -26,17 +26,23 @@ use redb::{
     StorageBackend, Table, TableDefinition, WriteTransaction,
 };
 
+use super::check;
+use super::copied::Copied;
 use super::copy_on_write::CopyOnWrite;
 use super::index::Pending;
 use super::publish::{self, Refused};
 use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, Rows, SCHEMA};
 use super::storage::{Detachable, Storage};
 use super::view::{Moment, RedbView, read_number};
-use crate::backend::{Backend, BackendError, Batch, PublishError, View};
+use crate::backend::{Backend, BackendError, Batch, Found, PublishError, View};
+use crate::error::Error;
 use crate::id::{BranchName, CommitId};
 
 /// The page cache of a store file, in bytes, unless set.
 pub const CACHE_BYTES: usize = 64 << 20;
+
+/// What is said where redb panicked.
+const STOPPED: &str = "damage stopped the engine";
 
 /// Random bytes that are made with a file and tell it from every other.
 pub type Epoch = [u8; 16];
@@ -48,6 +54,9 @@ pub struct Settings {
     pub cache_bytes: usize,
     /// Whether redb reads the whole file and checks every page when it opens it.
     pub check_pages: bool,
+    /// Whether the file is only looked at, whatever its state: not a byte of it is written, and
+    /// where its index cannot be read, entries are found by reading all of them.
+    pub examine: bool,
     /// The index is written out once this many commits wait for it,
     pub index_commits: u64,
     /// or this many rows,
@@ -61,6 +70,7 @@ impl Default for Settings {
         Self {
             cache_bytes: CACHE_BYTES,
             check_pages: false,
+            examine: false,
             index_commits: 256,
             index_rows: 4_096,
             index_bytes: 8 << 20,
@@ -190,15 +200,20 @@ impl RedbBackend {
                 opened => Ok(opened?),
             };
         let storage = match access {
-            Access::Write => existing(move || Ok(FileBackend::new(file()?)?)),
-            Access::Read => existing(move || {
-                let file = file()?;
-                match file.try_lock_shared() {
-                    Ok(()) => Ok(CopyOnWrite::new(file)?),
-                    Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen.into()),
-                    Err(TryLockError::Error(error)) => Err(error.into()),
-                }
-            }),
+            Access::Write => existing(move || Ok(FileBackend::new(file()?)?), settings),
+            Access::Read => {
+                let open = move || {
+                    let file = file()?;
+                    match file.try_lock_shared() {
+                        Ok(()) => Ok(CopyOnWrite::new(file)?),
+                        Err(TryLockError::WouldBlock) => {
+                            Err(DatabaseError::DatabaseAlreadyOpen.into())
+                        }
+                        Err(TryLockError::Error(error)) => Err(error.into()),
+                    }
+                };
+                existing(open, settings)
+            }
         };
         Self::start(name, Opener { storage, on_repair }, settings)
     }
@@ -222,7 +237,7 @@ impl RedbBackend {
         open: impl Fn() -> io::Result<S> + Send + Sync + 'static,
         settings: Settings,
     ) -> Result<Self, BackendError> {
-        let storage = existing(move || Ok(open()?));
+        let storage = existing(move || Ok(open()?), settings);
         Self::start(name.into(), Opener { storage, on_repair: None }, settings)
     }
 
@@ -379,7 +394,21 @@ impl RedbBackend {
         }
     }
 
+    fn moment(&self) -> Result<RedbView<'_>, BackendError> {
+        let is_ready = self.is_ready(&self.state.read().unwrap_or_else(PoisonError::into_inner));
+        if !is_ready {
+            self.ready(&self.lock())?;
+        }
+        self.with_live(|generation, live| {
+            Ok(RedbView { backend: self, generation, moment: Arc::clone(&live.moment) })
+        })
+    }
+
     fn write(&self, batch: &Batch) -> Result<(), PublishError> {
+        if self.settings.examine {
+            let what = format!("{}: the file is open to be examined, not to be written", self.name);
+            return Err(BackendError::Refused(Box::new(Error::invalid(what))).into());
+        }
         let writer = self.lock();
         self.ready(&writer)?;
         let mut at = 0;
@@ -435,14 +464,7 @@ impl Backend for RedbBackend {
     }
 
     fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
-        let is_ready = self.is_ready(&self.state.read().unwrap_or_else(PoisonError::into_inner));
-        if !is_ready {
-            self.ready(&self.lock())?;
-        }
-        self.with_live(|generation, live| {
-            let moment = Arc::clone(&live.moment);
-            Ok(Box::new(RedbView { backend: self, generation, moment }) as Box<dyn View>)
-        })
+        Ok(Box::new(self.moment()?))
     }
 
     fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
@@ -458,6 +480,10 @@ impl Backend for RedbBackend {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let what = state.live.as_ref()?.damage.as_ref()?;
         Some(format!("{}: {what}", self.name))
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        check::inspect(&self.moment()?, tell)
     }
 }
 
@@ -484,11 +510,16 @@ fn builder(settings: &Settings) -> Builder {
 /// Opens storage that holds something: redb would fill empty storage.
 fn existing<S: StorageBackend>(
     open: impl Fn() -> Result<S, Fault> + Send + Sync + 'static,
+    settings: Settings,
 ) -> OpenStorage {
     Box::new(move |builder| {
         let (storage, handle) = Detachable::open(&open)?;
         if storage.len()? == 0 {
             return Err(Fault::Row("the file is empty".into()));
+        }
+        if settings.examine {
+            let (storage, handle) = Detachable::open(|| Ok::<_, Fault>(Copied::new(storage)?))?;
+            return Ok((builder.create_with_backend(storage)?, handle));
         }
         Ok((builder.create_with_backend(storage)?, handle))
     })
@@ -530,18 +561,32 @@ fn load_with(
         }
         Err(fault) => return Err(fault),
     };
-    match read_moment(&database, known, damage.clone()) {
-        Ok((epoch, moment)) => {
-            Ok(Live { moment: Arc::new(moment), database, storage, epoch, damage })
+    // A database that panicked, or that is known to be damaged, is not closed.
+    let read = catch_unwind(AssertUnwindSafe(|| read_moment(&database, known, damage.clone())));
+    let is_closed_by_redb = damage.is_none() && read.is_ok();
+    let why = match read {
+        Ok(Ok((epoch, moment))) => {
+            return Ok(Live { moment: Arc::new(moment), database, storage, epoch, damage });
         }
-        Err(fault) => {
-            if damage.is_some() {
-                storage.detach();
-                std::mem::forget(database);
-            }
-            Err(fault)
-        }
+        Ok(Err(fault)) => fault,
+        Err(_) => Fault::Row(STOPPED.into()),
+    };
+    if settings.examine
+        && let Fault::Row(what) = &why
+        && let damage = damage.as_ref().unwrap_or(what).clone()
+        && let Ok(moment) = catch_unwind(AssertUnwindSafe(|| {
+            let pending = check::whole_log(&database)?;
+            Moment::examined(database.begin_read()?, pending, damage.clone())
+        }))
+    {
+        let (moment, epoch) = (Arc::new(moment?), Epoch::default());
+        return Ok(Live { moment, database, storage, epoch, damage: Some(damage) });
     }
+    if !is_closed_by_redb {
+        storage.detach();
+        std::mem::forget(database);
+    }
+    Err(why)
 }
 
 fn read_moment(
@@ -591,7 +636,7 @@ fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Fault>) -> Result<T, 
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(fault)) => Err(translate(name, fault)),
-        Err(_) => Err(BackendError::Corrupt(format!("{name}: damage stopped the engine"))),
+        Err(_) => Err(BackendError::Corrupt(format!("{name}: {STOPPED}"))),
     }
 }
 

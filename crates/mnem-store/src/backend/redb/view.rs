@@ -24,9 +24,10 @@ pub(super) struct RedbView<'b> {
 
 /// What the answers come from: the file after one publish, and what belongs to it.
 pub(super) struct Moment {
-    transaction: ReadTransaction,
+    pub(super) transaction: ReadTransaction,
     log: Table,
-    places: Table,
+    /// None in a file that is examined and whose table cannot be opened.
+    places: Option<Table>,
     pub(super) pending: Pending,
     /// Every branch; none where the table could not be read when the file was opened.
     pub(super) tips: Option<Tips>,
@@ -35,13 +36,13 @@ pub(super) struct Moment {
 }
 
 /// Opened once a moment: finding a table costs as much as finding a row.
-type Table = Rows<ReadOnlyTable<Bytes, Bytes>>;
+pub(super) type Table = Rows<ReadOnlyTable<Bytes, Bytes>>;
 
 /// Where each branch points.
 pub(super) type Tips = BTreeMap<BranchName, CommitId>;
 
 impl RedbView<'_> {
-    fn ask<T>(
+    pub(super) fn ask<T>(
         &self,
         question: impl FnOnce(&Moment) -> Result<T, Fault>,
     ) -> Result<T, BackendError> {
@@ -120,9 +121,21 @@ impl Moment {
     ) -> Result<Self, Fault> {
         let (log, places) = (read(&transaction, LOG)?, read(&transaction, WHERE)?);
         let pending = known.read_on(&transaction)?;
+        let places = Some(places);
         let mut moment = Self { transaction, log, places, pending, tips: None, damage };
         moment.tips = moment.references().ok();
         Ok(moment)
+    }
+
+    /// The moment of a file that is examined: what its log holds has been found row by row.
+    pub(super) fn examined(
+        transaction: ReadTransaction,
+        pending: Pending,
+        damage: String,
+    ) -> Result<Self, Fault> {
+        let log = read(&transaction, LOG)?;
+        let places = read(&transaction, WHERE).ok();
+        Ok(Self { transaction, log, places, pending, tips: None, damage: Some(damage) })
     }
 
     /// Goes on to the moment after a publish; views keep the one they have.
@@ -132,7 +145,7 @@ impl Moment {
         batch: &Batch,
         Written { added, indexed }: Written,
     ) -> Result<(), Fault> {
-        let (log, places) = (read(&transaction, LOG)?, read(&transaction, WHERE)?);
+        let (log, places) = (read(&transaction, LOG)?, Some(read(&transaction, WHERE)?));
         if let Some(moment) = Arc::get_mut(moment) {
             (moment.log, moment.places, moment.transaction) = (log, places, transaction);
         } else {
@@ -160,6 +173,17 @@ impl Moment {
         references(&read(&self.transaction, REFS)?, &read(&self.transaction, META)?)
     }
 
+    /// Refuses in a damaged file what would be answered from a table whose rows nobody counts:
+    /// a page that says it is empty takes rows away without a word.
+    fn trust(&self, table: &str) -> Result<(), Fault> {
+        match &self.damage {
+            None => Ok(()),
+            Some(what) => {
+                Err(Fault::Row(format!("{what}; rows of the table {table} may be missing")))
+            }
+        }
+    }
+
     fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
         let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
         let log = &self.log;
@@ -172,16 +196,11 @@ impl Moment {
         }
     }
 
-    /// Refuses to say that rows are not there where nothing would tell that they were lost.
-    fn refuse_damage(&self) -> Result<(), Fault> {
-        self.damage.as_ref().map_or(Ok(()), |what| Err(Fault::Row(what.clone())))
-    }
-
-    fn place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
+    pub(super) fn place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
         if let Some((_, number)) = self.pending.objects.get(id) {
             return Ok(Some(*number));
         }
-        let places = &self.places;
+        let places = self.places()?;
         let Some(value) = places.get(id.as_bytes())? else { return Ok(None) };
         let (_, number) =
             rows::decode_place(&value).ok_or_else(|| places.damaged(id.as_bytes()))?;
@@ -189,11 +208,13 @@ impl Moment {
     }
 
     /// A row that must be there.
-    fn log_row(&self, number: Number) -> Result<LogRow, Fault> {
-        let log = &self.log;
-        let key = rows::encode_number(number.0);
-        let value = log.get(&key)?.ok_or_else(|| log.damaged(&key))?;
-        rows::decode_log_row(&value).ok_or_else(|| log.damaged(&key))
+    pub(super) fn log_row(&self, number: Number) -> Result<LogRow, Fault> {
+        log_row(&self.log, number)
+    }
+
+    fn places(&self) -> Result<&Table, Fault> {
+        let unread = || Fault::Row(format!("the table {WHERE} cannot be read"));
+        self.places.as_ref().ok_or_else(unread)
     }
 
     /// A record with the change set that may stand beside it.
@@ -262,24 +283,10 @@ impl Moment {
         before: Option<Number>,
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, Fault> {
-        self.refuse_damage()?;
-        let before = before.map_or(u64::MAX, |before| before.0);
-        let nodes = read(&self.transaction, NODES)?;
-        let range = (
-            Bound::Included(rows::node_key(node, 0)),
-            Bound::Excluded(rows::node_key(node, before)),
-        );
-        let indexed = nodes.range(range, Direction::Down)?.map(|row| {
-            let (key, _) = row?;
-            rows::node_key_number(&key).ok_or_else(|| nodes.damaged(&key))
-        });
-        let pending = self.pending.nodes.get(node).into_iter().flatten().rev();
-        let pending = pending.copied().filter(|number| *number < before).map(Ok);
-        pending
-            .chain(indexed)
-            .take(limit)
+        self.trust(NODES)?;
+        self.numbers(node, before, limit)?
+            .into_iter()
             .map(|number| {
-                let number = Number(number?);
                 let LogRow::Record { record, changes_follow } = self.log_row(number)? else {
                     return Err(unexpected(number));
                 };
@@ -293,6 +300,28 @@ impl Moment {
             .collect()
     }
 
+    /// The numbers of the records that the index names for a node, newest first.
+    pub(super) fn numbers(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Number>, Fault> {
+        let before = before.map_or(u64::MAX, |before| before.0);
+        let nodes = read(&self.transaction, NODES)?;
+        let range = (
+            Bound::Included(rows::node_key(node, 0)),
+            Bound::Excluded(rows::node_key(node, before)),
+        );
+        let indexed = nodes.range(range, Direction::Down)?.map(|row| {
+            let (key, _) = row?;
+            rows::node_key_number(&key).ok_or_else(|| nodes.damaged(&key))
+        });
+        let pending = self.pending.nodes.get(node).into_iter().flatten().rev();
+        let pending = pending.copied().filter(|number| *number < before).map(Ok);
+        pending.chain(indexed).take(limit).map(|number| number.map(Number)).collect()
+    }
+
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, Fault> {
         if is_empty_range(&range) {
             return Ok(Vec::new());
@@ -304,7 +333,7 @@ impl Moment {
             found.retain(|(key, _)| std::ops::RangeBounds::contains(&range, key));
             return Ok(found);
         }
-        self.refuse_damage()?;
+        self.trust(table.as_str())?;
         if table != LocalTable::Meta {
             return rows.range(range, Direction::Up)?.collect();
         }
@@ -329,7 +358,7 @@ impl Moment {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        let places = &self.places;
+        let places = self.places()?;
         let [start, end] = [range.start(), range.end()].map(|id| id.as_bytes().to_vec());
         let range_of_keys = (Bound::Included(start), Bound::Included(end));
         let indexed = places.range(range_of_keys, Direction::Up)?.filter_map(|row| {
@@ -349,6 +378,13 @@ impl Moment {
         found.extend(pending.map(|(id, (kind, _))| (*id, *kind)));
         Ok(found.into_iter().take(limit).collect())
     }
+}
+
+/// A row of `log` that must be there.
+pub(super) fn log_row(log: &Table, number: Number) -> Result<LogRow, Fault> {
+    let key = rows::encode_number(number.0);
+    let value = log.get(&key)?.ok_or_else(|| log.damaged(&key))?;
+    rows::decode_log_row(&value).ok_or_else(|| log.damaged(&key))
 }
 
 fn unexpected(number: Number) -> Fault {

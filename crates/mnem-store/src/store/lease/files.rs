@@ -55,7 +55,7 @@ impl LeaseFiles {
     }
 
     /// Those who only read share the store with each other.
-    pub(super) fn try_lock(&self) -> Result<(), TryLockError> {
+    pub(crate) fn try_lock(&self) -> Result<(), TryLockError> {
         if self.is_read_only { self.lock.try_lock_shared() } else { self.lock.try_lock() }
     }
 

@@ -4,6 +4,9 @@ use std::fs::File;
 
 use crate::store::files;
 
+/// How long `holder` is once somebody has held the store.
+pub(crate) const HOLDER_BYTES: u64 = 128;
+
 /// The line in `holder`.
 pub(super) struct Holder {
     /// Raised at each acquire and before each write is answered.

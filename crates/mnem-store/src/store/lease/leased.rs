@@ -59,8 +59,8 @@ pub(crate) struct Options {
     pub(crate) waiting: Arc<dyn Waiting>,
     /// A store that is not written is let go after this long.
     pub(crate) idle: Duration,
-    /// Check every page of the data file when it is opened, however large it is.
-    pub(crate) check_pages: bool,
+    /// Only look at the data file: see [`Settings::examine`].
+    pub(crate) examine: bool,
     /// Refuses when the store is no longer the one that was opened.
     pub(crate) check: Box<dyn Fn() -> Result<(), Error> + Send + Sync>,
 }
@@ -368,7 +368,8 @@ impl Leased {
 
     fn settings(&self) -> Settings {
         let small = fs::metadata(&self.options.data).is_ok_and(|file| file.len() <= CHECKED_BYTES);
-        Settings { check_pages: small || self.options.check_pages, ..Settings::default() }
+        let examine = self.options.examine;
+        Settings { check_pages: small || examine, examine, ..Settings::default() }
     }
 
     fn busy(&self, wait: &Wait, is_foreign: bool) -> Error {

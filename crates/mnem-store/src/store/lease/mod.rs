@@ -13,6 +13,7 @@ mod view;
 mod wait;
 
 pub(crate) use files::{HOLDER_FILE, LeaseFiles, WANT_FILE};
+pub(crate) use holder::HOLDER_BYTES;
 use holder::{Holder, HolderState};
 pub(crate) use leased::{Leased, Options};
 use leased::{Purpose, Tips};

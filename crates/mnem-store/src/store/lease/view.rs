@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 
 use super::{HolderState, Leased, Purpose, Tips};
 use crate::backend::{
-    Backend, BackendError, Batch, LocalRow, LocalTable, Number, Outcome, PublishError, Record,
-    RowRange, View,
+    Backend, BackendError, Batch, Found, LocalRow, LocalTable, Number, Outcome, PublishError,
+    Record, RowRange, View,
 };
 use crate::error::Error;
 use crate::id::{BranchName, CommitId, NodeId, ObjectId};
@@ -57,6 +57,11 @@ impl Backend for Leased {
     fn damage(&self) -> Option<String> {
         let _use = Use::begin(self).ok()?;
         self.backend().ok()?.damage()
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        let _use = Use::begin(self)?;
+        self.backend()?.inspect(tell)
     }
 }
 

@@ -15,7 +15,7 @@ use std::thread::{self, ThreadId};
 
 use crate::backend::cache::Objects;
 use crate::backend::overlay::{self, Overlay, Shown};
-use crate::backend::{Backend, BackendError, Batch, PublishError, View};
+use crate::backend::{Backend, BackendError, Batch, Found, PublishError, View};
 use crate::error::Error;
 use crate::id::{BranchName, CommitId};
 use crate::store::lease::{LOOK, Leased};
@@ -354,5 +354,10 @@ impl Backend for Group {
 
     fn damage(&self) -> Option<String> {
         self.backend.damage()
+    }
+
+    /// What the group has built is not stored yet, and so not inspected.
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        self.backend.inspect(tell)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use mnem_store::backend::{
-    Backend, BackendError, Batch, LocalRow, LocalTable, MemoryBackend, Number, Outcome,
+    Backend, BackendError, Batch, Found, LocalRow, LocalTable, MemoryBackend, Number, Outcome,
     PublishError, Record, RowRange, View,
 };
 use mnem_store::object::Kind;
@@ -37,6 +37,10 @@ impl Backend for Forgetful {
 
     fn damage(&self) -> Option<String> {
         self.inner.damage()
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        self.inner.inspect(tell)
     }
 }
 
