@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mnem_store::backend::redb::{RedbBackend, Settings};
-use mnem_store::backend::{Backend, BackendError, Batch, MemoryBackend, PublishError, View};
+use mnem_store::backend::{Backend, BackendError, Batch, Found, MemoryBackend, PublishError, View};
 use mnem_store::{Environment, InitOptions, Store};
 
 use crate::Outcome;
@@ -76,5 +76,9 @@ impl Backend for Relay {
 
     fn damage(&self) -> Option<String> {
         self.memory.damage()
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        self.memory.inspect(tell)
     }
 }
