@@ -12,7 +12,7 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
+.PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-openai test-mcp demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
 
 test: test-core test-python test-adapters
 
@@ -21,6 +21,7 @@ test-core: lint zsh
 	cargo test --workspace --locked
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	tools/python tools/dependencies.py
+	tools/python benchmarks/counts.py --check
 
 # Formatting, lints and the tidy test.
 lint: need
@@ -39,11 +40,42 @@ test-python: wheel .venv/test/ready
 	.venv/test/bin/python -m mypy.stubtest mnem._mnem
 	.venv/test/bin/pytest --import-mode=importlib python/tests
 	.venv/test/bin/python tools/demo_svg.py --check
+	.venv/test/bin/python benchmarks/audit.py
+
+# Each adapter in an environment of its own, with its framework.
+test-adapters: test-published test-mem0 test-langgraph test-openai test-mcp
 
 # Published packages that build on ours, unchanged, in an environment of their own.
-test-adapters: wheel .venv/published/ready
+test-published: wheel .venv/published/ready
 	.venv/published/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	.venv/published/bin/pytest --import-mode=importlib tests/published
+
+# What we read from: the real package over a store that is not there.
+test-mem0: wheel .venv/mem0/ready
+	.venv/mem0/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/mem0/bin/pytest --import-mode=importlib tests/mem0
+
+# The kit is tested beside its first user.
+LANGGRAPH := packages/mnem-conformance packages/mnem-langgraph
+test-langgraph: wheel .venv/langgraph/ready
+	.venv/langgraph/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/langgraph/$(PIP) --force-reinstall --no-deps --no-build-isolation $(LANGGRAPH:%=./%)
+	.venv/langgraph/bin/basedpyright --pythonpath .venv/langgraph/bin/python $(LANGGRAPH:%=%/src)
+	.venv/langgraph/bin/pytest --import-mode=importlib -p no:asyncio $(LANGGRAPH:%=%/tests)
+
+# Sessions of the OpenAI Agents SDK, and the SDK's own tests over them.
+OPENAI := packages/mnem-conformance packages/mnem-langgraph packages/mnem-openai-agents
+test-openai: wheel .venv/openai/ready
+	.venv/openai/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/openai/$(PIP) --force-reinstall --no-deps --no-build-isolation $(OPENAI:%=./%)
+	.venv/openai/bin/basedpyright --pythonpath .venv/openai/bin/python --project packages/mnem-openai-agents
+	.venv/openai/bin/pytest -p no:asyncio --import-mode=importlib packages/mnem-openai-agents/tests
+
+# The MCP server, and the protocol's conformance suite, which it fetches.
+test-mcp: wheel .venv/mcp/ready
+	.venv/mcp/$(PIP) --force-reinstall --no-deps $(WHEEL) ./packages/mnem-mcp ./packages/mnem-conformance
+	.venv/mcp/bin/basedpyright --project packages/mnem-mcp --pythonpath .venv/mcp/bin/python
+	.venv/mcp/bin/pytest --import-mode=importlib packages/mnem-mcp/tests
 
 # A wrong belief is found, traced and put right, in real commands.
 demo: wheel .venv/demo/ready
@@ -55,13 +87,22 @@ demo-svg: wheel .venv/test/ready
 	.venv/test/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	.venv/test/bin/python tools/demo_svg.py
 
-# Commits per second, fsyncs, object inserts and bytes per commit of the replay.
-bench: need
-	cargo run --package mnem-bench --release --locked
+# Counts and times of every operation beside those of others, and the page that shows them.
+bench: wheel .venv/bench/ready
+	.venv/bench/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	.venv/bench/bin/python benchmarks/counts.py
+	MNEM_BENCH_RUNS=80 MNEM_BENCH_LENGTHS=16,64,256 .venv/bench/bin/python benchmarks/audit.py
+	.venv/bench/bin/python benchmarks/core.py
+	.venv/bench/bin/python benchmarks/threads.py
+	.venv/bench/bin/python benchmarks/peers.py
+	.venv/bench/bin/python benchmarks/page.py
+	rm -rf target/bench/data
 
 # The property tests at many more cases; hours, not minutes.
-sweep: need
-	PROPTEST_CASES=20000 MNEM_CHAOS_CASES=50000 MNEM_CHAOS_STORE_CASES=250 cargo test --workspace --release --locked -- --include-ignored --skip lease::worker
+sweep: wheel .venv/test/ready
+	.venv/test/$(PIP) --force-reinstall --no-deps $(WHEEL)
+	MNEM_BENCH_RUNS=80 MNEM_BENCH_LENGTHS=16,64,256 .venv/test/bin/python benchmarks/audit.py
+	PROPTEST_CASES=20000 MNEM_CHAOS_CASES=50000 MNEM_CHAOS_STORE_CASES=250 cargo test --workspace --release --locked -- --include-ignored --skip lease::worker --skip places::linux::worker
 
 # The page about merges of random histories, from a run at the counts of the sweep.
 chaos-report: need
@@ -106,6 +147,38 @@ wheel: .venv/tools/ready
 .venv/published/ready: tests/published/requirements.txt | need wheel
 	tools/python -m venv --clear .venv/published
 	.venv/published/$(PIP) $(WHEEL) -r $<
+	touch $@
+
+.venv/mem0/ready: tests/mem0/requirements.txt | need
+	tools/python -m venv --clear .venv/mem0
+	.venv/mem0/$(PIP) -r $<
+	touch $@
+
+.venv/bench/ready: benchmarks/requirements.txt | need
+	tools/python -m venv --clear .venv/bench
+	.venv/bench/$(PIP) -r $<
+	touch $@
+
+# LangGraph's tests of its stores are in its source distributions; their package is the installed one.
+.venv/langgraph/ready: packages/mnem-langgraph/requirements-test.txt | need wheel
+	tools/python -m venv --clear .venv/langgraph
+	.venv/langgraph/$(PIP) $(WHEEL) -r $<
+	.venv/langgraph/bin/python -m pip download --quiet --no-deps --no-binary :all: \
+		--dest .venv/langgraph/upstream $$(grep -o 'langgraph-checkpoint[a-z-]*==[0-9.]*' $<)
+	cd .venv/langgraph/upstream && for sources in *.tar.gz; do tar -xzf $$sources; done && rm -rf */langgraph
+	touch $@
+
+# The SDK's own tests are in its source distribution.
+.venv/openai/ready: packages/mnem-openai-agents/requirements-test.txt | need wheel
+	tools/python -m venv --clear .venv/openai
+	.venv/openai/$(PIP) $(WHEEL) -r $<
+	.venv/openai/bin/pip download --quiet --no-deps --no-binary :all: --dest .venv/openai/upstream $$(grep '^openai-agents==' $<)
+	tar --directory .venv/openai/upstream -xzf .venv/openai/upstream/*.tar.gz
+	touch $@
+
+.venv/mcp/ready: packages/mnem-mcp/requirements-test.txt | need wheel
+	tools/python -m venv --clear .venv/mcp
+	.venv/mcp/$(PIP) $(WHEEL) -r $<
 	touch $@
 
 .venv/demo/ready: | need

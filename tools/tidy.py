@@ -19,7 +19,7 @@ CODE = {".rs", ".py", ".pyi", ".sh"}
 
 # The layers of the engine in reading order: a file may use its own layer and earlier ones.
 LAYERS = ["object", "codec", "backend", "state", "index", "graph", "store", "ops", "portable"]
-BOTTOM = ["id", "error"]
+BOTTOM = ["id", "error", "key"]
 ENGINE = "crates/mnem-store/src"
 # Names the bottom may take from above, each with its reason.
 EXCEPTIONS = {

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import _mnem, agents
+from . import _mnem, agents, keys
 from ._mnem import Snapshot
 from ._scopes import LocalRows
 from .errors import (
@@ -35,10 +35,14 @@ from .errors import (
 from .store import Store
 from .types import (
     Blame,
+    Carried,
     ChatReport,
     Commit,
     Conflict,
+    Finding,
     Flip,
+    Fsck,
+    ImportReport,
     MemoryNode,
     MergeResult,
     Migration,
@@ -57,13 +61,17 @@ __version__ = _mnem.version()
 __all__ = [
     "Blame",
     "BusyError",
+    "Carried",
     "ChatReport",
     "Commit",
     "Conflict",
     "ConflictError",
     "CorruptStoreError",
+    "Finding",
     "Flip",
     "FormatVersionError",
+    "Fsck",
+    "ImportReport",
     "InvalidRefError",
     "LocalRows",
     "MemoryNode",
@@ -83,7 +91,9 @@ __all__ = [
     "Verified",
     "__version__",
     "agents",
+    "import_store",
     "init",
+    "keys",
     "migrate",
     "new_id",
     "open",
@@ -96,6 +106,7 @@ def init(
     *,
     default_branch: str | None = None,
     reproducible: bool = False,
+    allow_network: bool = False,
 ) -> Store:
     """Make a store in a directory, which is made too when it is missing, and open it.
 
@@ -103,7 +114,8 @@ def init(
     depend on the content alone, so an erased value could be guessed back from its id.
     ``":memory:"`` makes a store in memory. StoreExistsError when there is one at the directory
     or above; StoreIoError when it cannot be written; InvalidRefError for a branch name that
-    is not valid.
+    is not valid. A file system of the network is StoreIoError too, unless ``allow_network``:
+    see :func:`mnem.open`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -111,17 +123,32 @@ def init(
     ...         store.head()
     'ref: trunk'
     """
-    return Store.init(path, default_branch=default_branch, reproducible=reproducible)
+    return Store.init(
+        path,
+        default_branch=default_branch,
+        reproducible=reproducible,
+        allow_network=allow_network,
+    )
 
 
-def open(path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0) -> Store:
+def open(
+    path: str | os.PathLike[str] = ".",
+    *,
+    busy_timeout: float = 10.0,
+    allow_network: bool = False,
+) -> Store:
     """Open the store at a directory or the nearest one above it.
 
     ``":memory:"`` makes a new store in memory, gone when it is closed. ``busy_timeout`` is how
-    many seconds to wait while another process holds the store, after which it is BusyError.
-    NoStoreError when there is none; CorruptStoreError and FormatVersionError when it cannot be
-    read. A store of mnem-agents 0.0.7 is read as it lies; a write to it is FormatVersionError, and
-    :func:`migrate` makes it one that is written.
+    many seconds each call of this handle waits while another process holds the store, after
+    which it is BusyError. NoStoreError when there is none; CorruptStoreError and
+    FormatVersionError when it cannot be read. A store of mnem-agents 0.0.7 is read as it lies; a
+    write to it is FormatVersionError, and :func:`migrate` makes it one that is written.
+
+    A store whose files cannot be written, as on a read-only disk, can be read; writing to it is
+    StoreIoError. On a file system of the network a lock may not keep other machines off, so
+    there it is StoreIoError to open one; with ``allow_network``, or ``MNEM_ALLOW_NETWORK=1`` in
+    the environment, it is opened, and must be used by one machine alone.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -130,7 +157,29 @@ def open(path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0) -> S
     ...         store.head()
     'ref: main'
     """
-    return Store.open(path, busy_timeout=busy_timeout)
+    return Store.open(path, busy_timeout=busy_timeout, allow_network=allow_network)
+
+
+def import_store(src: str | os.PathLike[str], dest: str | os.PathLike[str] = ".") -> Store:
+    """Make a store in a directory from a file that :meth:`mnem.Store.export` wrote, and open it.
+
+    Commit ids, branches, HEAD and memory at every commit are what they were. Everything is
+    checked before the store is there: CorruptStoreError names the line of an export that was cut
+    short or changed, and nothing is left behind. StoreExistsError when there is a store at
+    ``dest`` or above; FormatVersionError when a newer release wrote the export; StoreIoError when
+    the disk refuses.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     file, copy = (pathlib.Path(directory) / name for name in ("memory.jsonl", "copy"))
+    ...     store = mnem.open(":memory:")
+    ...     _ = mnem.agents.remember(store, "plan", "basic")
+    ...     _ = store.export(file)
+    ...     with mnem.import_store(file, copy) as other:
+    ...         other.head_commit() == store.head_commit()
+    True
+    """
+    return Store(_mnem.import_store(src, dest))
 
 
 def migrate(

@@ -6,21 +6,27 @@ detached HEAD a write is refused with :class:`mnem.InvalidRefError` before anyth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+import inspect
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
-from .errors import InvalidRefError
-from .types import MemoryNode, Provenance
+from .errors import InvalidRefError, MnemError
+from .store import Store
+from .types import ImportReport, MemoryNode, Provenance
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Mapping
 
     from ._mnem import Snapshot
-    from .store import Store
     from .types import ChatReport
 
 __all__ = [
     "forget",
     "import_chat",
+    "import_json",
+    "import_mem0",
     "recall",
     "remember",
     "remember_many",
@@ -270,3 +276,171 @@ def import_chat(
     return store._handle.import_chat(  # noqa: SLF001
         messages, transcript, rules, keep_all, author, time_ms
     )
+
+
+def import_json(
+    store: Store,
+    path: str | os.PathLike[str],
+    *,
+    source: str | None = None,
+    summary: str | None = None,
+    author: str = "agent",
+    time_ms: int | None = None,
+) -> ImportReport:
+    r"""Read memories from a file of JSON, as one commit.
+
+    The file is an object of ids and contents, read whole or not at all; or what the reference
+    memory server of the Model Context Protocol keeps, an entity or a relation on each line, of
+    which a damaged line is skipped and reported. An entity becomes the node ``entity:NAME``, a
+    relation ``relation:FROM:TYPE:TO``, the record without its type their content. ``source``,
+    the file's name unless given, is each node's source. Reading a file again changes nothing.
+
+    InvalidRefError when the file is neither; StoreIoError when it cannot be read.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory) / "memory.json"
+    ...     record = '{"type": "entity", "name": "Ada", "entityType": "person", "observations": []}'
+    ...     _ = path.write_text(record + "\n" + record[:20])
+    ...     store = mnem.open(":memory:")
+    ...     report = import_json(store, path)
+    >>> report.read, [line for line, _ in report.skipped]
+    (1, ['line 2'])
+    >>> store.get("entity:Ada").provenance.source
+    'memory.json'
+    """
+    name = Path(path).name if source is None else source
+    message = f"import {name}" if summary is None else summary
+    return store._handle.import_json(path, name, message, author, time_ms)  # noqa: SLF001
+
+
+class _Mem0Memory(Protocol):
+    """What :func:`import_mem0` asks of a ``mem0.Memory``."""
+
+    def get_all(self, *, filters: dict[str, Any], top_k: int, show_expired: bool) -> Any:
+        """``{"results": [...]}``, at most ``top_k`` of them."""
+
+
+# How many memories the first question asks for; each further one asks for twice as many.
+_MEM0_FIRST = 1_000
+
+
+def import_mem0(
+    store: Store,
+    mem0_memory: _Mem0Memory,
+    *,
+    filters: Mapping[str, Any],
+    summary: str | None = None,
+    author: str = "agent",
+    time_ms: int | None = None,
+) -> ImportReport:
+    """Read what a ``mem0.Memory`` of Mem0 2 holds now, as one commit.
+
+    ``filters`` are Mem0's own and name at least one of ``user_id``, ``agent_id`` and ``run_id``:
+    Mem0 cannot list everything. All memories they match are read, expired ones too. A memory
+    becomes the node ``mem0:ID``, whose content has its text under ``memory`` and everything else
+    Mem0 says of it under ``metadata``; its actor, else its role, is the source, and the time of
+    its making the ``event_time``. One without text, or that is no JSON, is skipped and reported by
+    its id. Reading the same again changes nothing. Mem0's history of a memory is not read.
+
+    InvalidRefError for an answer that is not Mem0's; what Mem0 raises passes through.
+
+    >>> class Memory:
+    ...     def get_all(self, *, filters, top_k, show_expired):
+    ...         return {"results": [
+    ...             {"id": "7f", "memory": "Prefers tea", "user_id": "ada", "role": "user"},
+    ...             {"id": "80", "memory": ""},
+    ...         ]}
+    >>> store = mnem.open(":memory:")
+    >>> report = import_mem0(store, Memory(), filters={"user_id": "ada"})
+    >>> report.written, report.skipped
+    (1, (('80', 'it has no text'),))
+    >>> store.get("mem0:7f").content
+    {'memory': 'Prefers tea', 'metadata': {'role': 'user', 'user_id': 'ada'}}
+    """
+    nodes: dict[str, MemoryNode] = {}
+    skipped: list[tuple[str, str]] = []
+    with Store.open(":memory:") as scratch:
+        for record in _mem0_records(mem0_memory, dict(filters)):
+            try:
+                node = _mem0_node(record)
+                # The rules of content are the core's; one record that breaks one is no reason
+                # to leave the others.
+                scratch.add_node(node)
+            except (MnemError, TypeError, ValueError) as error:  # noqa: PERF203 - each on its own
+                skipped.append((str(record.get("id")), str(error)))
+            else:
+                nodes[node.id] = node
+    written = 0
+    head = store.head_commit()
+    if nodes:
+        before: list[str | None] = []
+
+        def learn(memory: Snapshot) -> dict[str, MemoryNode]:
+            before[:] = [memory.commit]
+            return nodes
+
+        head = store.update(
+            learn,
+            message=f"import {len(nodes)} memories from Mem0" if summary is None else summary,
+            author=author,
+            time_ms=time_ms,
+        )
+        written = 0 if [head] == before else len(store.changed_by(head))
+    return ImportReport(len(nodes), written, tuple(skipped), head)
+
+
+def _mem0_records(memory: _Mem0Memory, filters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every record: Mem0 has no cursor, so it is asked for more until it has no more."""
+    asked = _MEM0_FIRST
+    while True:
+        answer = memory.get_all(filters=filters, top_k=asked, show_expired=True)
+        if inspect.iscoroutine(answer):
+            answer.close()
+            raise InvalidRefError("the memory is asynchronous; open it as mem0.Memory to import it")
+        results = (
+            cast("dict[str, Any]", answer).get("results") if isinstance(answer, dict) else None
+        )
+        records = cast("list[dict[str, Any]]", results) if isinstance(results, list) else None
+        if records is None or not all(
+            isinstance(each, dict) for each in cast("list[Any]", records)
+        ):
+            raise InvalidRefError("the answer is no list of results, as Mem0 2 gives")
+        if len(records) < asked:
+            return records
+        asked *= 2
+
+
+def _mem0_node(record: dict[str, Any]) -> MemoryNode:
+    text = record.get("memory")
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("it has no text")
+    if not record.get("id"):
+        raise ValueError("it has no id")
+    said: dict[str, Any] = {
+        key: value
+        for key, value in sorted(record.items())
+        if key not in {"id", "memory", "metadata"} and value is not None
+    }
+    own: dict[str, Any] = record.get("metadata") or {}
+    # Mem0 keeps its own names out of a caller's metadata; should one be there, both stay.
+    said = {**own, **said} if not said.keys() & own.keys() else {"metadata": own, **said}
+    content: dict[str, Any] = {"memory": text, "metadata": said} if said else {"memory": text}
+    source = record.get("actor_id") or record.get("role")
+    return MemoryNode(
+        f"mem0:{record['id']}",
+        content,
+        provenance=Provenance(source=None if source is None else str(source)),
+        event_time=_mem0_time(record.get("created_at")),
+    )
+
+
+def _mem0_time(text: object) -> int | None:
+    """Unix milliseconds; Mem0 writes ISO 8601, and one without an offset is in UTC."""
+    try:
+        time = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=timezone.utc)
+    return (time - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(milliseconds=1)

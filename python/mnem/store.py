@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._mnem import Snapshot
-    from .types import Blame, Commit, Flip, MergeResult, Move, NodeChange, UndoResult, Verified
+    from .types import (
+        Blame,
+        Carried,
+        Commit,
+        Flip,
+        Fsck,
+        MergeResult,
+        Move,
+        NodeChange,
+        UndoResult,
+        Verified,
+    )
 
 __all__ = ["Store"]
 
@@ -39,12 +50,22 @@ def _close_all() -> None:
         store.close()
 
 
+# A forked child goes on with its handles; their files are its parent's.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_mnem.before_fork,
+        after_in_parent=_mnem.after_fork_in_parent,
+        after_in_child=_mnem.after_fork_in_child,
+    )
+
+
 class Store:
     """A handle of an open store: an agent's memory under version control.
 
-    Made by :func:`mnem.init` and :func:`mnem.open`. Cheap; may be shared between threads; a
-    context manager that closes it. Every method raises :class:`mnem.MnemError` or one of its
-    subclasses; on a closed handle :class:`mnem.StoreIoError`.
+    Made by :func:`mnem.init` and :func:`mnem.open`. Cheap; may be shared between threads, and
+    used on both sides of a fork; a context manager that closes it. Every method raises
+    :class:`mnem.MnemError` or one of its subclasses; on a closed handle
+    :class:`mnem.StoreIoError`.
 
     *Committed memory* is what :meth:`get`, :meth:`memory` and :meth:`exists` read and what
     :meth:`write`, :meth:`update` and :mod:`mnem.agents` change, one commit a call. *Staging*
@@ -77,6 +98,7 @@ class Store:
         *,
         default_branch: str | None = None,
         reproducible: bool = False,
+        allow_network: bool = False,
     ) -> Self:
         """Make a store and open it: see :func:`mnem.init`.
 
@@ -85,10 +107,16 @@ class Store:
         """
         if os.fspath(path) == _MEMORY:
             return cls(_mnem.in_memory(default_branch, reproducible))
-        return cls(_mnem.init(path, default_branch, reproducible))
+        return cls(_mnem.init(path, default_branch, reproducible, allow_network))
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str] = ".", *, busy_timeout: float = 10.0) -> Self:
+    def open(
+        cls,
+        path: str | os.PathLike[str] = ".",
+        *,
+        busy_timeout: float = 10.0,
+        allow_network: bool = False,
+    ) -> Self:
         """Open a store: see :func:`mnem.open`.
 
         >>> mnem.Store.open(":memory:")
@@ -96,7 +124,7 @@ class Store:
         """
         if os.fspath(path) == _MEMORY:
             return cls(_mnem.in_memory(None, False))
-        return cls(_mnem.open(path, busy_timeout))
+        return cls(_mnem.open(path, busy_timeout, allow_network))
 
     def close(self) -> None:
         """Close this handle. Others of the same store stay open; closing twice does nothing.
@@ -752,6 +780,34 @@ class Store:
         True
         """
         return self._handle.verify()
+
+    def fsck(self) -> Fsck:
+        """Check that everything in the store agrees; what does not is listed, nothing is changed.
+
+        Beside what :meth:`verify` checks: the record of each commit, where each branch was last
+        moved, HEAD, what is staged, and the index. ``mnem fsck --repair`` repairs.
+
+        >>> mnem.open(":memory:").fsck().findings
+        ()
+        """
+        return self._handle.fsck()
+    # ---- in and out ----
+
+    def export(self, path: str | os.PathLike[str]) -> Carried:
+        """Write the whole store to a file, which :func:`mnem.import_store` makes a store of.
+
+        It holds every commit that a branch or HEAD reaches, the branches and HEAD. The reflog,
+        staging and local rows stay behind. The file is there whole or as it was. StoreIoError
+        when it cannot be written; InvalidRefError when something stands there that is no file.
+
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     store = mnem.open(":memory:")
+        ...     _ = mnem.agents.remember(store, "plan", "basic")
+        ...     store.export(pathlib.Path(directory) / "memory.jsonl").commits
+        1
+        """
+        return self._handle.export(path)
 
     # ---- beside memory ----
 

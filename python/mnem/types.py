@@ -2,6 +2,8 @@
 
 Times are Unix milliseconds; ids of commits, states and node versions are 64 lowercase
 hexadecimal digits. ``to_dict`` gives plain values that ``json.dumps`` takes.
+
+Long: small classes of one kind, with an example each.
 """
 
 from __future__ import annotations
@@ -11,10 +13,14 @@ from typing import Any
 
 __all__ = [
     "Blame",
+    "Carried",
     "ChatReport",
     "Commit",
     "Conflict",
+    "Finding",
     "Flip",
+    "Fsck",
+    "ImportReport",
     "MemoryNode",
     "MergeResult",
     "Migration",
@@ -419,6 +425,119 @@ class Migration:
         (False, 2, 2)
         """
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a store, in a sentence, and what helps.
+
+    ``kind`` is one of ``file``, ``entries``, ``row``, ``index``, ``object``, ``no_record``,
+    ``derived``, ``branch``, ``tip``, ``head``, ``staged``, ``lease``, ``twice`` and ``ahead``.
+    A ``warning`` harms nothing.
+    """
+
+    kind: str
+    message: str
+    hint: str
+    warning: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields.
+
+        >>> mnem.Finding("head", "HEAD holds 'junk'", "check out a branch", False).to_dict()["kind"]
+        'head'
+        """
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "hint": self.hint,
+            "warning": self.warning,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fsck:
+    """What a check read, and what does not agree."""
+
+    nodes: int
+    states: int
+    commits: int
+    records: int
+    branches: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is damaged."""
+        return all(finding.warning for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ``findings`` as a list of dictionaries.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> found = store.fsck().to_dict()
+        >>> found["commits"], found["records"], found["findings"]
+        (1, 1, [])
+        """
+        return {
+            "nodes": self.nodes,
+            "states": self.states,
+            "commits": self.commits,
+            "records": self.records,
+            "branches": self.branches,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What an export holds: memory node versions, state objects, commits and branches."""
+
+    nodes: int
+    states: int
+    commits: int
+    branches: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields.
+
+        >>> import tempfile, pathlib
+        >>> store = mnem.open(":memory:")
+        >>> _ = mnem.agents.remember(store, "plan", "basic")
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     store.export(pathlib.Path(directory) / "memory.jsonl").to_dict()
+        {'nodes': 1, 'states': 1, 'commits': 1, 'branches': 1}
+        """
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What reading memories from elsewhere came to.
+
+    ``read`` counts memories, ``written`` those of them that were new or changed. ``skipped`` has
+    a pair for each record that was not read: which it was, a line or an id, and why. ``head`` is
+    the branch's commit afterwards.
+    """
+
+    read: int
+    written: int
+    skipped: tuple[tuple[str, str], ...]
+    head: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ``skipped`` as a list of lists.
+
+        >>> mnem.types.ImportReport(2, 1, (("line 3", "it is not an object"),), None).to_dict()
+        {'read': 2, 'written': 1, 'skipped': [['line 3', 'it is not an object']], 'head': None}
+        """
+        return {
+            "read": self.read,
+            "written": self.written,
+            "skipped": [list(pair) for pair in self.skipped],
+            "head": self.head,
+        }
 
 
 @dataclass(frozen=True, slots=True)

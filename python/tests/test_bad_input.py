@@ -313,6 +313,12 @@ def test_an_altered_object_is_never_served(filled):
         verified = store.verify()
         assert not verified.ok
         assert any(object in problem for problem in verified.problems)
+        found = store.fsck()
+        assert not found.ok
+        named = [finding for finding in found.findings if object in finding.message]
+        assert [(finding.kind, finding.warning) for finding in named] == [("object", False)]
+        assert '"b"' in named[0].message
+        assert "mnem fsck --repair" in named[0].hint
 
 
 def test_an_altered_newest_row_is_found_at_open(filled):
@@ -344,10 +350,20 @@ for use in (mnem.init, mnem.open):
         print(type(error).__name__, error.code, isinstance(error, OSError))
 """
 
+READ_AND_WRITE = """
+with mnem.open(directory) as store:
+    print(sorted(store.memory()) == sorted(sys.argv[3:]))
+    try:
+        store.write({"new": 1}, message="learn")
+    except mnem.StoreIoError as error:
+        print(str(error).startswith(f"the store at {directory} can only be read"))
+"""
+
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs users and their permissions")
 def test_a_directory_that_cannot_be_written(filled, tmp_path_factory):
-    """Root may write anywhere, so it is tried as another user."""
+    """It is read. Root may write anywhere, so it is tried as another user."""
+    nodes = sorted(filled.memory())
     filled.close()
     directory = tmp_path_factory.mktemp("read-only") / "agent"
     shutil.copytree(filled.root, directory)
@@ -371,11 +387,11 @@ def test_a_directory_that_cannot_be_written(filled, tmp_path_factory):
         "StoreIoError store_io True" if os.getuid() == 0 else "done",
     ], readable.stderr
     done = subprocess.run(
-        [sys.executable, "-c", READ_ONLY, str(directory), "65534"],
+        [sys.executable, "-c", READ_ONLY + READ_AND_WRITE, str(directory), "65534", *nodes],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.stdout.splitlines()[0] == "refused", done.stderr
-    assert done.stdout.splitlines()[2] == "StoreIoError store_io True", done.stdout
+    assert done.stdout.splitlines()[2:] == ["done", "True", "True"], done.stdout + done.stderr
     assert {path: path.read_bytes() for path in paths if path.is_file()} == before

@@ -82,6 +82,20 @@ def test_verify(store):
     }
 
 
+def test_fsck(store):
+    agents.remember(store, "a", 1)
+    found = store.fsck()
+    assert found.ok
+    assert found.to_dict() == {
+        "nodes": 1,
+        "states": 1,
+        "commits": 1,
+        "records": 1,
+        "branches": 1,
+        "findings": [],
+    }
+
+
 def test_merges(store):
     agents.remember_many(store, [{"id": id, "content": 0} for id in "abcde"])
     other = store.on("other")

@@ -12,7 +12,7 @@ import types
 
 import mnem
 import pytest
-from mnem import agents
+from mnem import agents, keys
 
 # Names, parameters and defaults as they were.
 SIGNATURES = {
@@ -150,7 +150,7 @@ def test_exceptions(name):
 
 
 @pytest.mark.parametrize(
-    "module", [agents, mnem.store, mnem.types, mnem._scopes], ids=lambda m: m.__name__
+    "module", [agents, keys, mnem.store, mnem.types, mnem._scopes], ids=lambda m: m.__name__
 )
 def test_all_names_the_public_names(module):
     made_here = {
@@ -158,15 +158,16 @@ def test_all_names_the_public_names(module):
         for name, value in vars(module).items()
         if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
     }
-    assert module.__all__ == sorted(made_here)
+    constants = {name for name in module.__all__ if name.isupper()}
+    assert module.__all__ == sorted(made_here | constants)
 
 
 def test_the_package_has_no_other_public_names():
-    modules = {"agents", "errors", "store", "types"}
+    modules = {"agents", "errors", "keys", "store", "types"}
     names = {name for name in vars(mnem) if not name.startswith("_")}
     assert names - modules - {"annotations", "TYPE_CHECKING"} == {
         name for name in mnem.__all__ if not name.startswith("_")
-    } - {"agents"}
+    } - {"agents", "keys"}
 
 
 PLAIN = {
@@ -232,7 +233,7 @@ def test_the_version():
 
 
 # The exceptions are found under the package, which is where they say they are.
-MODULES = [mnem, agents, mnem.types, mnem.store, mnem._scopes]
+MODULES = [mnem, agents, keys, mnem.types, mnem.store, mnem._scopes]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
@@ -262,7 +263,7 @@ def test_everything_public_is_documented():
 
 def public_routines():
     """Every public function, class method and method, by the name doctest gives it."""
-    for module in (mnem, agents):
+    for module in (mnem, agents, keys):
         for value in (getattr(module, name) for name in module.__all__):
             if inspect.isroutine(value):
                 yield f"{value.__module__}.{value.__name__}"

@@ -37,7 +37,7 @@ def at_a_terminal(*words: str, keys: bytes, cwd: Path) -> tuple[int, str]:
         if not read:
             break
         shown += read
-        if shown.endswith(b"q ends --") and waiting:
+        if shown.endswith((b"q ends --", b"[y/N] ")) and waiting:
             os.write(ours, bytes([waiting.pop(0)]))
     os.close(ours)
     return process.wait(), shown.decode()
@@ -68,3 +68,18 @@ def test_progress_is_shown_to_a_person_alone(tmp_path: Path) -> None:
     piped = subprocess.run([COMMAND, "verify"], cwd=tmp_path, check=True, capture_output=True)
     assert piped.stderr == b""
     assert b"objects" not in piped.stdout
+
+
+@pytest.mark.parametrize(("answer", "is_repaired"), [(b"n", False), (b"\r", False), (b"y", True)])
+def test_a_repair_asks_first(answer: bytes, is_repaired: bool, tmp_path: Path) -> None:
+    for words in (["init"], ["remember", "plan", "a word that is easy to find", "-m", "plan"]):
+        subprocess.run([COMMAND, *words], cwd=tmp_path, check=True, capture_output=True)
+    data = tmp_path / ".mnem" / "store.redb"
+    data.write_bytes(data.read_bytes().replace(b"easy to find", b"easy to fine"))
+    before = data.read_bytes()
+    config = (tmp_path / ".mnem" / "config").read_bytes()
+    code, shown = at_a_terminal("fsck", "--repair", keys=answer, cwd=tmp_path)
+    assert code == 1
+    assert ("lost: " in shown) == is_repaired
+    assert ((tmp_path / ".mnem" / "config").read_bytes() != config) == is_repaired
+    assert data.read_bytes() == before

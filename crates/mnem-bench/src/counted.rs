@@ -1,21 +1,18 @@
-//! A store on disk of which every call, object, byte and sync is counted.
+//! A store of which every call, object, byte and sync is counted. Its disk is in memory, and
+//! time and randomness are the same in every run, so the counts are too.
 
-use std::fs::File;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mnem_git::system;
+use mnem_store::backend::Backend;
 use mnem_store::backend::counting::{Counting, Counts};
 use mnem_store::backend::redb::{RedbBackend, Settings};
-use mnem_store::backend::storage::{CountingStorage, StorageCounts};
-use mnem_store::{InitOptions, Store};
-use redb::backends::FileBackend;
+use mnem_store::backend::storage::{CountingStorage, CrashStorage, StorageCounts};
+use mnem_store::{Environment, InitOptions, Store};
 
 use crate::Outcome;
 
-/// A store and its counters.
+/// The disk, and what is counted about it.
 pub struct Counted {
-    pub store: Store,
     backend: Arc<Counting<Arc<RedbBackend>>>,
     engine: Arc<RedbBackend>,
     storage: Arc<Mutex<StorageCounts>>,
@@ -28,28 +25,24 @@ pub struct Taken {
 }
 
 impl Counted {
-    /// Makes a store in a new file.
-    pub fn new(path: &Path) -> Outcome<Self> {
+    /// An empty disk.
+    pub fn new() -> Outcome<Self> {
         let storage = Arc::new(Mutex::new(StorageCounts::default()));
+        let disk = CrashStorage::default();
         let open = {
-            let (path, storage) = (path.to_owned(), Arc::clone(&storage));
-            move || {
-                let file = File::options()
-                    .read(true)
-                    .write(true)
-                    .create(true)
-                    .truncate(false)
-                    .open(&path)?;
-                let file = FileBackend::new(file).map_err(std::io::Error::other)?;
-                Ok(CountingStorage::new(file, Arc::clone(&storage)))
-            }
+            let storage = Arc::clone(&storage);
+            move || Ok(CountingStorage::new(disk.clone(), Arc::clone(&storage)))
         };
-        let name = path.display().to_string();
-        let engine = Arc::new(RedbBackend::create_on(name, open, [7; 16], Settings::default())?);
+        let engine =
+            Arc::new(RedbBackend::create_on("memory", open, [7; 16], Settings::default())?);
         let backend = Arc::new(Counting::new(Arc::clone(&engine)));
-        let store =
-            Store::over_backend(backend.clone(), &InitOptions::default(), system::environment());
-        Ok(Self { store, backend, engine, storage })
+        Ok(Self { backend, engine, storage })
+    }
+
+    /// A handle that has nothing in its cache.
+    pub fn store(&self) -> Store {
+        let shared = Arc::clone(&self.backend) as Arc<dyn Backend>;
+        Store::over_backend(shared, &InitOptions::default(), Environment::fixed())
     }
 
     /// What was counted; counts from zero again.
@@ -59,7 +52,7 @@ impl Counted {
         Taken { engine: self.backend.take(), storage }
     }
 
-    /// How many bytes of the file are in use.
+    /// How many bytes of the file are in use, as redb counts its pages.
     pub fn allocated(&self) -> Outcome<u64> {
         Ok(self.engine.allocated_bytes()?)
     }

@@ -1,14 +1,16 @@
 //! What every command is given: where the store is, what time it is, how to answer.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use mnem_store::ops::Meta;
 use mnem_store::store::revision::parse_time;
-use mnem_store::{BranchName, Clock, Environment, Error, Hint, Store};
+use mnem_store::{BranchName, Clock, Environment, Error, Hint, Store, Waiting};
 
 use crate::error::Failure;
-use crate::output::Output;
-use crate::system::{self, SystemEntropy};
+use crate::output::{Output, Progress};
+use crate::system;
 
 /// The options of all commands.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,6 +57,42 @@ impl Clock for FixedClock {
     }
 }
 
+/// Shows how far the repair of a store is, once it takes a while.
+#[derive(Debug, Default)]
+struct Watched(Mutex<Option<Repair>>);
+
+#[derive(Debug)]
+struct Repair {
+    begun: Instant,
+    bar: Option<Progress>,
+}
+
+/// A repair that is shorter than this is not worth a word.
+const SHORT: Duration = Duration::from_millis(200);
+
+impl Waiting for Watched {
+    /// An interrupt ends the command by itself.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn repairing(&self, done: f64) {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if done >= 1.0 {
+            *slot = None;
+            return;
+        }
+        let repair = slot.get_or_insert_with(|| Repair { begun: Instant::now(), bar: None });
+        if repair.begun.elapsed() >= SHORT {
+            let bar = repair.bar.get_or_insert_with(|| {
+                Progress::of("percent repaired: the store was not closed", 100)
+            });
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 100
+            bar.at((done.max(0.0) * 100.0) as u64);
+        }
+    }
+}
+
 impl Context {
     /// Where to look for the store, or to make one: `-C`, else `MNEM_STORE`, else here.
     pub fn directory(&self) -> PathBuf {
@@ -63,12 +101,14 @@ impl Context {
             .unwrap_or_else(|| Path::new(".").to_owned())
     }
 
-    /// The clock, which `--time` stops, and the randomness.
+    /// This machine, its clock stopped by `--time`, and a person who is told of a repair.
     pub fn environment(&self) -> Environment {
-        match self.time {
-            Some(time) => Environment::new(FixedClock(time), SystemEntropy),
-            None => system::environment(),
+        let mut environment = system::environment();
+        environment.waiting = Arc::new(Watched::default());
+        if let Some(time) = self.time {
+            environment.clock = Arc::new(FixedClock(time));
         }
+        environment
     }
 
     /// The store; with `--branch` a handle that is bound to that branch, which must exist.

@@ -10,35 +10,48 @@ pub const USAGE: u8 = 2;
 pub const TROUBLE: u8 = 3;
 
 /// What helps where the engine has no hint. Words between backquotes are a command that exists.
-pub const HINTS: [&str; 9] = [
+pub const HINTS: [&str; 13] = [
     HINT_BRANCH,
     HINT_EMPTY,
+    HINT_EXPORT,
     HINT_GET,
     HINT_JSON_TEXT,
     HINT_LOG,
+    HINT_LOST,
     HINT_NEVER,
     HINT_NEW,
+    HINT_SOURCE,
     HINT_TRANSCRIPT_NAME,
     HINT_USAGE,
+    HINT_YES,
 ];
 /// A command that is on no branch.
 pub const HINT_BRANCH: &str = "`mnem remember ID CONTENT --branch NAME` writes to a branch; `mnem checkout NAME` switches to it";
 /// Empty text is asked for.
 pub const HINT_EMPTY: &str = r#"`mnem remember ID --content-json '""'` writes empty text"#;
+/// An answer in JSON beside a stream.
+pub const HINT_EXPORT: &str = "`mnem export FILE --json` writes the stream to a file";
 /// A node where a revision belongs.
 pub const HINT_GET: &str = "`mnem get ID` prints one memory; `mnem show REV` prints all of it";
 /// Text in JSON.
 pub const HINT_JSON_TEXT: &str = r#"in JSON, text stands in double quotes: '"degraded"'"#;
 /// A history of nothing.
 pub const HINT_LOG: &str = "`mnem branch` lists the branches, `mnem show` the memory";
+/// What a repair could not save.
+pub const HINT_LOST: &str = "`mnem remember ID CONTENT` writes a lost memory again";
 /// A content that never was.
 pub const HINT_NEVER: &str =
     "`mnem get ID` prints what it says; equality is exact, so 1 is not 1.0";
 /// Both an id and `--new`.
 pub const HINT_NEW: &str =
     "`mnem remember --new CONTENT` makes the id; `mnem remember ID CONTENT` takes one";
+/// Memories from standard input.
+pub const HINT_SOURCE: &str = "`mnem import-json - --source NAME` gives it one";
 /// A transcript from standard input.
 pub const HINT_TRANSCRIPT_NAME: &str = "`mnem import-chat FILE --transcript NAME` gives it one";
+/// A repair that nobody can be asked about.
+pub const HINT_YES: &str =
+    "`mnem fsck` lists what is damaged; `mnem fsck --repair --yes` repairs without asking";
 /// A command line that does not parse.
 pub const HINT_USAGE: &str = "`mnem --help` lists the commands";
 

@@ -108,20 +108,24 @@ pub fn parse(text: &str) -> Result<Content, Failure> {
 
 /// JSON from a file; `-` is standard input.
 pub fn read_json(path: &Path) -> Result<Content, Failure> {
-    let (name, text) = if path.as_os_str() == "-" {
-        ("standard input".into(), read_stdin()?)
-    } else {
-        let name = path.display().to_string();
-        let bytes = fs::read(path)
-            .map_err(|error| Failure::system(format!("cannot read {name}: {error}")))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Failure::usage(format!("{name} is not UTF-8 text")))?;
-        (name, text)
-    };
+    let (name, bytes) = read_bytes(path)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("{name} is not UTF-8 text")))?;
     json::parse(&text).map_err(|error| {
         let failure = Failure::from(Error::from(error));
         Failure { message: format!("{name}: {}", failure.message), ..failure }
     })
+}
+
+/// What a file holds, and its name; `-` is standard input.
+pub fn read_bytes(path: &Path) -> Result<(String, Vec<u8>), Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(("standard input".into(), read_stdin()?.into_bytes()));
+    }
+    let name = path.display().to_string();
+    let bytes =
+        fs::read(path).map_err(|error| Failure::system(format!("cannot read {name}: {error}")))?;
+    Ok((name, bytes))
 }
 
 /// Text from standard input, without its last line break, which is the shell's.

@@ -330,6 +330,11 @@ pub fn prompt(text: &str) {
     }
 }
 
+/// Standard output for a stream that is written piece by piece.
+pub fn raw_stdout() -> impl Write {
+    io::BufWriter::new(io::stdout().lock())
+}
+
 /// Whether there is a person who could press a key.
 pub fn has_keys() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
@@ -342,6 +347,15 @@ pub fn key(text: &str) -> bool {
     let key = terminal.read_key_raw();
     let _ = terminal.clear_line(); // a line that stays does no harm
     matches!(key, Ok(key) if !matches!(key, Key::Escape | Key::CtrlC | Key::Char('q' | 'Q')))
+}
+
+/// Asks a person whether to go on: only y does.
+pub fn confirm(text: &str) -> bool {
+    to_stderr(text);
+    let key = Term::stderr().read_key_raw();
+    let is_yes = matches!(key, Ok(Key::Char('y' | 'Y')));
+    to_stderr(if is_yes { "yes\n" } else { "no\n" });
+    is_yes
 }
 
 /// How far a long task is, on standard error where that is a terminal. Gone when dropped.

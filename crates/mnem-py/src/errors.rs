@@ -1,10 +1,11 @@
 //! Errors of the core as Python exceptions, through the one table in `mnem.errors`.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mnem_store::object::ContentError;
-use mnem_store::{Error, ErrorKind};
+use mnem_store::{Error, ErrorKind, Waiting};
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -20,8 +21,29 @@ pub enum Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Core(error)
+        // What ended a wait is what Python has to see.
+        INTERRUPT.take().map_or(Self::Core(error), Self::Python)
     }
+}
+
+thread_local! {
+    static INTERRUPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Lets Python handle its signals while a call waits: Ctrl-C ends the wait.
+#[derive(Debug)]
+pub struct Signals;
+
+impl Waiting for Signals {
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method is of one lifetime only
+    fn check(&self) -> Result<(), Error> {
+        Python::attach(|py| py.check_signals()).map_err(|raised| {
+            INTERRUPT.set(Some(raised));
+            Error::new(ErrorKind::Io, "the call was interrupted while it waited")
+        })
+    }
+
+    fn repairing(&self, _: f64) {}
 }
 
 impl From<PyErr> for Failure {

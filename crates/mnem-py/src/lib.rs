@@ -5,6 +5,9 @@
 
 mod convert;
 mod errors;
+mod keys;
+mod open;
+mod snapshot;
 mod store;
 mod types;
 
@@ -16,12 +19,19 @@ mod _mnem {
     use std::ffi::OsString;
 
     use mnem_git::system;
+    use mnem_store::store::fork;
     use pyo3::prelude::*;
 
     #[pymodule_export]
     use crate::errors::{error_codes, panic_on_purpose};
     #[pymodule_export]
-    use crate::store::{PySnapshot, PyStore, in_memory, init, migrate, open};
+    use crate::keys::{key_join, key_prefix, key_split, key_unencoded};
+    #[pymodule_export]
+    use crate::open::{import_store, in_memory, init, migrate, open};
+    #[pymodule_export]
+    use crate::snapshot::PySnapshot;
+    #[pymodule_export]
+    use crate::store::PyStore;
 
     use crate::errors::guarded;
 
@@ -32,6 +42,27 @@ mod _mnem {
     fn quiet(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         std::panic::set_hook(Box::new(|_| {}));
         Ok(())
+    }
+
+    // What Python does around a fork, on the thread that forks. The interpreter is kept: nobody
+    // who is waited for needs it.
+
+    /// Waits until the process can be forked.
+    #[pyfunction]
+    fn before_fork() {
+        fork::before();
+    }
+
+    /// Lets the other threads go on.
+    #[pyfunction]
+    fn after_fork_in_parent() {
+        fork::after_in_parent();
+    }
+
+    /// Gives up what is the parent's.
+    #[pyfunction]
+    fn after_fork_in_child() {
+        fork::after_in_child();
     }
 
     /// The version of the release.

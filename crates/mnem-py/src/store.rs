@@ -5,30 +5,29 @@
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use mnem_git::system;
 use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{DiffTarget, MergeOptions, Meta, NodeTest};
 use mnem_store::portable::chat::{self, ChatOptions, Rule};
+use mnem_store::portable::plain::import_json;
 use mnem_store::store::local::LocalEdit;
-use mnem_store::{BranchName, Environment, Error, InitOptions, NodeId, Snapshot, Store};
+use mnem_store::{BranchName, Error, NodeId, Snapshot, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::convert::{Text, content_from_python};
 use crate::errors::{Failure, guarded};
+use crate::open::cannot_read;
+use crate::snapshot::{PySnapshot, exists, get, memory};
 use crate::types;
 
 /// Names, each with the object id it stands for.
 type NamesAndIds = Vec<(String, String)>;
 
-/// A timeout that no clock overflows on.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
 /// A handle of an open store.
 #[pyclass(frozen, name = "Store", module = "mnem._mnem")]
-pub struct PyStore(Store);
+pub struct PyStore(pub Store);
 
 impl Drop for PyStore {
     /// The last handle closes the files of its store, which may wait for the disk.
@@ -37,173 +36,12 @@ impl Drop for PyStore {
     }
 }
 
-/// Memory at one commit.
-///
-/// `mnem.Store.update` hands it to its callable. It does not change, whatever is written later.
-#[pyclass(frozen, name = "Snapshot", module = "mnem")]
-pub struct PySnapshot(Snapshot);
-
-#[pymethods]
-impl PySnapshot {
-    /// The id of the commit, 64 hexadecimal digits; `None` on a branch without one.
-    #[getter]
-    fn commit(&self) -> Option<String> {
-        self.0.commit().map(|commit| commit.to_string())
-    }
-
-    /// The node with this id, or `None`.
-    ///
-    /// >>> store = mnem.open(":memory:")
-    /// >>> def extend(memory):
-    /// ...     seats = memory.get("seats")
-    /// ...     return {"seats": 1 if seats is None else seats.content + 1}
-    /// >>> for _ in range(2):
-    /// ...     _ = store.update(extend, message="one more seat")
-    /// >>> store.get("seats").content
-    /// 2
-    fn get<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
-        guarded(|| get(py, &id, || Ok(self.0.clone())))
-    }
-
-    /// Whether there is a node with this id.
-    ///
-    /// >>> store = mnem.open(":memory:")
-    /// >>> def settle(memory):
-    /// ...     return {} if memory.exists("plan") else {"plan": "basic"}
-    /// >>> first = store.update(settle, message="a plan, unless there is one")
-    /// >>> store.update(settle, message="a plan, unless there is one") == first
-    /// True
-    fn exists(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
-        guarded(|| exists(py, &id, || Ok(self.0.clone())))
-    }
-
-    /// The nodes whose id begins with `prefix`, at most `limit` of them, by id.
-    ///
-    /// >>> store = mnem.open(":memory:")
-    /// >>> _ = store.write({"cart:1": "tea", "cart:2": "milk", "plan": 1}, message="learn")
-    /// >>> def clear(memory):
-    /// ...     return dict.fromkeys(memory.memory(prefix="cart:"))
-    /// >>> _ = store.update(clear, message="an empty cart")
-    /// >>> store.exists("cart:1"), store.exists("plan")
-    /// (False, True)
-    #[pyo3(signature = (prefix = None, limit = None))]
-    fn memory<'py>(
-        &self,
-        py: Python<'py>,
-        prefix: Option<Text>,
-        limit: Option<usize>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        guarded(|| memory(py, prefix.as_deref(), limit, || Ok(self.0.clone())))
-    }
-}
-
-fn get<'py>(
-    py: Python<'py>,
-    id: &str,
-    snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
-) -> Result<Bound<'py, PyAny>, Failure> {
-    let id = NodeId::from_stored(id);
-    let node = py.detach(|| snapshot()?.get(&id))?;
-    Ok(types::node_to_python(py, node.as_ref())?)
-}
-
-fn exists(
-    py: Python<'_>,
-    id: &str,
-    snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
-) -> Result<bool, Failure> {
-    let id = NodeId::from_stored(id);
-    Ok(py.detach(|| snapshot()?.version(&id))?.is_some())
-}
-
-fn memory<'py>(
-    py: Python<'py>,
-    prefix: Option<&str>,
-    limit: Option<usize>,
-    snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
-) -> Result<Bound<'py, PyDict>, Failure> {
-    let memory = py.detach(|| snapshot()?.memory(prefix.unwrap_or_default(), limit))?;
-    Ok(types::memory_to_python(py, &memory)?)
-}
-
-fn init_options(default_branch: Option<Text>, reproducible: bool) -> Result<InitOptions, Error> {
-    let mut options = InitOptions { reproducible, ..InitOptions::default() };
-    if let Some(name) = default_branch {
-        options.default_branch = BranchName::new(name.into_string())?;
-    }
-    Ok(options)
-}
-
 fn meta(message: Text, author: Option<Text>, time: Option<i64>, allow_empty: bool) -> Meta {
     Meta {
         time,
         allow_empty,
         ..Meta::new(message.into_string(), system::author(author.as_deref()))
     }
-}
-
-/// Makes a store in a directory and opens it.
-#[pyfunction]
-pub fn init(
-    py: Python<'_>,
-    path: PathBuf,
-    default_branch: Option<Text>,
-    reproducible: bool,
-) -> PyResult<PyStore> {
-    guarded(|| {
-        let options = init_options(default_branch, reproducible)?;
-        Ok(PyStore(py.detach(|| Store::init(&path, &options, system::environment()))?))
-    })
-}
-
-/// What an engine is given that waits this many seconds for another process.
-fn waiting(busy_timeout: f64) -> Result<Environment, Error> {
-    if busy_timeout.is_nan() || busy_timeout < 0.0 {
-        return Err(Error::invalid(format!(
-            "busy_timeout must be a number of seconds from 0, not {busy_timeout}"
-        )));
-    }
-    let mut environment = system::environment();
-    environment.busy_timeout = Duration::try_from_secs_f64(busy_timeout)
-        .map_or(LONGEST_TIMEOUT, |timeout| timeout.min(LONGEST_TIMEOUT));
-    Ok(environment)
-}
-
-/// Opens the store at a directory or above it; waits this many seconds for another process.
-#[pyfunction]
-pub fn open(py: Python<'_>, path: PathBuf, busy_timeout: f64) -> PyResult<PyStore> {
-    guarded(|| {
-        let environment = waiting(busy_timeout)?;
-        Ok(PyStore(py.detach(|| Store::open(&path, environment))?))
-    })
-}
-
-/// Brings the store at a directory or above it to the current format; waits as `open` does.
-#[pyfunction]
-pub fn migrate(
-    py: Python<'_>,
-    path: PathBuf,
-    dry_run: bool,
-    busy_timeout: f64,
-) -> PyResult<Bound<'_, PyAny>> {
-    guarded(|| {
-        let environment = waiting(busy_timeout)?;
-        let migrated = py.detach(|| Store::migrate(&path, &environment, dry_run, |_, _| {}))?;
-        Ok(types::migrated_to_python(py, &migrated)?)
-    })
-}
-
-/// Makes a store in memory.
-#[pyfunction]
-pub fn in_memory(
-    py: Python<'_>,
-    default_branch: Option<Text>,
-    reproducible: bool,
-) -> PyResult<PyStore> {
-    guarded(|| {
-        let options = init_options(default_branch, reproducible)?;
-        Ok(PyStore(py.detach(|| Store::in_memory(&options, system::environment()))?))
-    })
 }
 
 /// The options of a merge, or of what is taken back.
@@ -352,11 +190,21 @@ impl PyStore {
     // ---- reading ----
 
     fn get<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
-        guarded(|| get(py, &id, || self.0.snapshot()))
+        guarded(|| {
+            // What is at hand is answered with the lock of Python kept: to get it back under
+            // load costs more than the answer.
+            match self.0.get_at_hand(&NodeId::from_stored(&*id)) {
+                Some(node) => Ok(types::node_to_python(py, node.as_ref())?),
+                None => get(py, &id, || self.0.snapshot()),
+            }
+        })
     }
 
     fn exists(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
-        guarded(|| exists(py, &id, || self.0.snapshot()))
+        guarded(|| match self.0.get_at_hand(&NodeId::from_stored(&*id)) {
+            Some(node) => Ok(node.is_some()),
+            None => exists(py, &id, || self.0.snapshot()),
+        })
     }
 
     fn memory<'py>(
@@ -679,6 +527,13 @@ impl PyStore {
         })
     }
 
+    fn fsck<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let found = py.detach(|| self.0.fsck(|_| {}))?;
+            Ok(types::fsck_to_python(py, &found)?)
+        })
+    }
+
     // ---- beside memory ----
 
     fn local_get<'py>(
@@ -722,6 +577,34 @@ impl PyStore {
                 .iter()
                 .map(|(key, value)| (PyBytes::new(py, key), PyBytes::new(py, value)))
                 .collect())
+        })
+    }
+
+    // ---- in and out ----
+
+    fn export<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let carried = py.detach(|| self.0.export_to(&path, |_| ()))?;
+            Ok(types::carried_to_python(py, &carried)?)
+        })
+    }
+
+    fn import_json<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        source: Text,
+        message: Text,
+        author: Text,
+        time_ms: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| {
+            let meta = meta(message, Some(author), time_ms, false);
+            let report = py.detach(|| {
+                let bytes = std::fs::read(&path).map_err(|error| cannot_read(&path, error))?;
+                import_json(&self.0, &bytes, &source, &meta)
+            })?;
+            Ok(types::json_report_to_python(py, &report)?)
         })
     }
 

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use mnem_store::backend::Record;
 use mnem_store::object::Lineage;
 use mnem_store::ops::{
-    Blame, Changes, Conflict, Flip, MergeOutcome, Migrated, NodeChange, Resolution, RevertOutcome,
-    Strategy, UndoOutcome, Undone, Verified,
+    Blame, Changes, Conflict, Finding, Flip, Fsck, MergeOutcome, Migrated, NodeChange, Resolution,
+    RevertOutcome, Strategy, UndoOutcome, Undone, Verified,
 };
+use mnem_store::portable::Carried;
 use mnem_store::portable::chat::ChatReport;
+use mnem_store::portable::plain::JsonReport;
 use mnem_store::store::FormatVersion;
 use mnem_store::store::snapshot::Memory;
 use mnem_store::{
@@ -18,6 +20,7 @@ use mnem_store::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyMapping, PyNone, PyString, PyTuple};
 
 use crate::convert::{Text, content_from_python, content_to_python};
@@ -39,19 +42,32 @@ fn optional<'py, T>(
     value.map_or_else(|| Ok(PyNone::get(py).to_owned().into_any()), make)
 }
 
-/// The nodes of one answer: the classes are looked up once.
-struct Nodes<'py> {
-    node: Bound<'py, PyAny>,
-    provenance: Bound<'py, PyAny>,
+/// The classes of nodes, looked up once.
+struct NodeClasses {
+    node: Py<PyAny>,
+    provenance: Py<PyAny>,
     /// Frozen, so one serves every node without provenance.
-    nowhere: Bound<'py, PyAny>,
+    nowhere: Py<PyAny>,
+}
+
+static CLASSES: PyOnceLock<NodeClasses> = PyOnceLock::new();
+
+/// Makes nodes.
+struct Nodes<'py> {
+    node: &'py Bound<'py, PyAny>,
+    provenance: &'py Bound<'py, PyAny>,
+    nowhere: &'py Bound<'py, PyAny>,
 }
 
 impl<'py> Nodes<'py> {
     fn new(py: Python<'py>) -> PyResult<Self> {
-        let provenance = class(py, "Provenance")?;
-        let nowhere = provenance.call0()?;
-        Ok(Self { node: class(py, "MemoryNode")?, provenance, nowhere })
+        let NodeClasses { node, provenance, nowhere } = CLASSES.get_or_try_init(py, || {
+            let provenance = class(py, "Provenance")?;
+            let nowhere = provenance.call0()?.unbind();
+            let node = class(py, "MemoryNode")?.unbind();
+            Ok::<_, PyErr>(NodeClasses { node, provenance: provenance.unbind(), nowhere })
+        })?;
+        Ok(Self { node: node.bind(py), provenance: provenance.bind(py), nowhere: nowhere.bind(py) })
     }
 
     fn make(&self, node: &MemoryNode) -> Made<'py> {
@@ -225,6 +241,19 @@ fn conflicts_to_python<'py>(
     PyTuple::new(py, conflicts)
 }
 
+/// An `Fsck`.
+pub fn fsck_to_python<'py>(py: Python<'py>, found: &Fsck) -> Made<'py> {
+    let Fsck { nodes, states, commits, records, branches, findings } = found;
+    let finding_class = class(py, "Finding")?;
+    let finding = |finding: &Finding| {
+        let hint = finding.hint().text();
+        finding_class.call1((finding.kind(), finding.to_string(), hint, finding.is_warning()))
+    };
+    let findings = findings.iter().map(finding).collect::<PyResult<Vec<_>>>()?;
+    let findings = PyTuple::new(py, findings)?;
+    class(py, "Fsck")?.call1((nodes, states, commits, records, branches, findings))
+}
+
 /// A `Verified`.
 pub fn verified_to_python<'py>(py: Python<'py>, verified: &Verified) -> Made<'py> {
     let Verified { nodes, states, commits, branches, problems } = verified;
@@ -245,6 +274,23 @@ pub fn migrated_to_python<'py>(py: Python<'py>, migrated: &Migrated) -> Made<'py
         migrated.staged,
         migrated.old_bytes,
         migrated.new_bytes,
+    ))
+}
+
+/// A `Carried`.
+pub fn carried_to_python<'py>(py: Python<'py>, carried: &Carried) -> Made<'py> {
+    let Carried { nodes, states, commits, branches } = carried;
+    class(py, "Carried")?.call1((nodes, states, commits, branches))
+}
+
+/// An `ImportReport`.
+pub fn json_report_to_python<'py>(py: Python<'py>, report: &JsonReport) -> Made<'py> {
+    let skipped = report.skipped.iter().map(|it| (format!("line {}", it.line), &it.reason));
+    class(py, "ImportReport")?.call1((
+        report.read,
+        report.written,
+        PyTuple::new(py, skipped.collect::<Vec<_>>())?,
+        report.head.map(|commit| commit.to_string()),
     ))
 }
 

@@ -107,13 +107,20 @@ hints! {
     Resolve => "`mnem merge BRANCH --resolve ID=ours` (theirs, base, delete), or `--strategy ours`",
     ConflictsOnly => "without resolutions the conflicts are listed: `mnem merge BRANCH`, `mnem revert COMMIT`",
     AllowUnrelated => "`mnem merge BRANCH --allow-unrelated` merges it over the empty memory",
-    Verify => "`mnem verify` lists what is damaged",
+    Fsck => "`mnem fsck` lists what is damaged",
+    Repair => "`mnem fsck --repair` saves what can be read",
+    WriteAgain => "`mnem fsck --repair` saves what can be read; `mnem remember ID CONTENT` writes a lost memory again",
+    MoveHead => "`mnem checkout BRANCH` moves HEAD; `mnem fsck --repair` puts it on the default branch",
+    Unstage => "`mnem unstage ID` drops a draft",
     Retry => "read the branch again and retry: `mnem log -n 1`",
     Upgrade => "a newer release of mnem reads this store; `mnem --version` names this one",
     Migrate => "`mnem migrate` brings the store to the format of this release; ids stay, and nothing is lost",
+    ExportAgain => "`mnem export FILE`, at the store it came from, writes it again",
+    ExportToPipe => "`mnem export -` writes to standard output",
     OtherTranscript => "`mnem import-chat FILE --transcript NAME` under another name keeps both",
     WaitOrStop => "wait for the other process to finish, or stop it",
     CheckPermissions => "check that the directory can be written and that the disk has room",
+    AllowNetwork => "move the store to a disk of this machine; where no other machine uses it, MNEM_ALLOW_NETWORK=1 allows it: `mnem status`",
     Reopen => "open the store again",
     ListFlips => "without `--good` every flip is listed: `mnem bisect --node ID --equals JSON`",
 }
@@ -141,7 +148,7 @@ impl Error {
 
     /// Stored bytes that are not what was written.
     pub fn corrupt(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::CorruptStore, message).hint(Hint::Verify)
+        Self::new(ErrorKind::CorruptStore, message).hint(Hint::Fsck)
     }
 
     /// A refusal of the operating system while doing something to a path.

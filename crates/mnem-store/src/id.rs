@@ -133,16 +133,12 @@ fn parse_hex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-fn hex_value(digit: u8) -> Option<u8> {
+pub(crate) fn hex_value(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),
         _ => None,
     }
-}
-
-fn hex_digit(value: u8) -> char {
-    char::from_digit(value.into(), 16).unwrap_or('0').to_ascii_uppercase()
 }
 
 /// The name of a memory: what stays the same while its content changes.
@@ -175,34 +171,6 @@ impl NodeId {
             return Err(Error::invalid(format!("the node id {id:?} contains a NUL character")));
         }
         Ok(Self(id))
-    }
-
-    /// The id made of segments, joined by `:`. Different segments never make one id: in each,
-    /// `%`, `:` and control characters are percent-encoded, byte by byte.
-    ///
-    /// ```
-    /// # use mnem_store::NodeId;
-    /// assert_eq!(NodeId::join(["user", "ada"]).unwrap().as_str(), "user:ada");
-    /// assert_eq!(NodeId::join(["a:b", "c"]).unwrap().as_str(), "a%3Ab:c");
-    /// ```
-    pub fn join<'s>(segments: impl IntoIterator<Item = &'s str>) -> Result<Self, Error> {
-        let mut id = String::new();
-        for (number, segment) in segments.into_iter().enumerate() {
-            if number > 0 {
-                id.push(':');
-            }
-            for character in segment.chars() {
-                if character == '%' || character == ':' || character.is_control() {
-                    let mut bytes = [0; 4];
-                    for byte in character.encode_utf8(&mut bytes).bytes() {
-                        id.extend(['%', hex_digit(byte >> 4), hex_digit(byte & 0xf)]);
-                    }
-                } else {
-                    id.push(character);
-                }
-            }
-        }
-        Self::new(id)
     }
 
     /// An id that a store already holds; older stores had no limits.

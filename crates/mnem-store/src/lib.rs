@@ -4,6 +4,7 @@
 //!
 //! | layer | what it is about |
 //! | --- | --- |
+//! | [`key`] | the ids that adapters make of their keys |
 //! | [`object`] | what is stored: nodes, states, commits |
 //! | [`codec`] | how objects become bytes, and back |
 //! | [`backend`] | where bytes live |
@@ -23,6 +24,7 @@ pub mod error;
 pub mod graph;
 pub mod id;
 pub mod index;
+pub mod key;
 pub mod object;
 pub mod ops;
 pub mod portable;
@@ -32,4 +34,4 @@ pub mod store;
 pub use error::{Error, ErrorKind, Hint};
 pub use id::{BranchName, CommitId, NodeId, NodeVersionId, ObjectId, StateId};
 pub use object::{Commit, Content, ContentKind, MemoryNode, Provenance};
-pub use store::{Clock, Entropy, Environment, Head, InitOptions, Snapshot, Store};
+pub use store::{Clock, Entropy, Environment, Head, InitOptions, Snapshot, Store, Waiting};

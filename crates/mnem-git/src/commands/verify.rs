@@ -15,7 +15,7 @@ use crate::report::verify::Verify;
 pub struct Args {}
 
 pub fn run(context: &Context, _: &Args) -> Result<Verify, Failure> {
-    let environment = Environment { check_pages: true, ..context.environment() };
+    let environment = Environment { examine: true, ..context.environment() };
     let bar = Progress::counting("objects");
     let verified =
         Store::open(&context.directory(), environment).map_err(Failure::from).and_then(|store| {

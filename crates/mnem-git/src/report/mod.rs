@@ -12,8 +12,12 @@ pub mod commit;
 pub mod completions;
 pub mod demo;
 pub mod diff;
+pub mod export;
+pub mod fsck;
 pub mod get;
+pub mod import;
 pub mod import_chat;
+pub mod import_json;
 pub mod inbox;
 pub mod init;
 pub mod log;
@@ -97,9 +101,13 @@ pub fn schemas() -> (Vec<Answer>, serde_json::Map<String, serde_json::Value>) {
         answer::<take_back::Undo>(&mut generator),
         answer::<reflog::Reflog>(&mut generator),
         answer::<verify::Verify>(&mut generator),
+        answer::<fsck::Fsck>(&mut generator),
         answer::<stats::Stats>(&mut generator),
         answer::<migrate::Migrate>(&mut generator),
         answer::<cat_object::CatObject>(&mut generator),
+        answer::<export::Export>(&mut generator),
+        answer::<import::Import>(&mut generator),
+        answer::<import_json::ImportJson>(&mut generator),
         answer::<import_chat::ImportChat>(&mut generator),
         answer::<demo::Demo>(&mut generator),
         answer::<completions::Completions>(&mut generator),

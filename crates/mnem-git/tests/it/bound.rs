@@ -67,6 +67,7 @@ fn commands_that_are_on_no_branch() {
         "branch",
         "init",
         "verify",
+        "fsck",
         "demo",
     ] {
         t.run(&format!("mnem {command} --branch side"));

@@ -4,8 +4,10 @@
 mod bound;
 mod branches;
 mod completions;
+mod crossing;
 mod demo;
 mod docs;
+mod fsck;
 mod hints;
 mod history;
 mod input;

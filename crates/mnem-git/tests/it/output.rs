@@ -134,6 +134,8 @@ fn every_answer_and_every_error_names_its_schema() {
         ("checkout", "mnem checkout main --json"),
         ("merge", "mnem merge main --json"),
         ("verify", "mnem verify --json"),
+        ("fsck", "mnem fsck --json"),
+        ("fsck", "mnem fsck --repair --yes --json"),
         ("migrate", "mnem -C old migrate --dry-run --json"),
         ("migrate", "mnem -C old migrate --json"),
         ("import-chat", "mnem import-chat chat.json --json"),

@@ -69,12 +69,24 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("reflog", &["mnem reflog"]),
     ("demo", &["mnem demo --json"]),
     ("verify", &["mnem verify"]),
+    ("fsck", &["mnem fsck"]),
     ("stats", &["mnem stats"]),
     (
         "migrate",
         &["mnem -C old migrate --dry-run", "mnem -C old migrate", "mnem -C old log --oneline"],
     ),
     ("cat-object", &["mnem log -n 1", "mnem cat-object HEAD"]),
+    ("export", &["mnem export memory.jsonl", "mnem export --at HEAD~1"]),
+    (
+        "import",
+        &[
+            "mnem init notes --reproducible",
+            "mnem -C notes remember plan Pro",
+            "mnem -C notes export notes.jsonl",
+            "mnem import notes.jsonl copy",
+        ],
+    ),
+    ("import-json", &["mnem import-json memory.json", "mnem log -n 1"]),
     ("import-chat", &["mnem import-chat chat.json", "mnem import-chat chat.json"]),
     ("completions", &["mnem completions bash > mnem.bash"]),
 ];
@@ -87,6 +99,10 @@ const CHAT: &str = r#"[
         "content": "{\"reservation_id\": \"4WQ150\", \"status\": \"booked\"}"}
 ]"#;
 
+const GRAPH: &str = r#"{"type":"entity","name":"ada","entityType":"person","observations":["is the contact"]}
+{"type":"relation","from":"ada","to":"billing","relationType":"works in"}
+"#;
+
 /// What a terminal shows of some commands.
 fn example(lines: &[&str]) -> String {
     let mut t =
@@ -97,6 +113,7 @@ fn example(lines: &[&str]) -> String {
         }
     }
     t.write("chat.json", CHAT);
+    t.write("memory.json", GRAPH);
     drop(t.original("old"));
     let mut text = String::new();
     for line in lines {

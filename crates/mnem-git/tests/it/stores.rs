@@ -1,13 +1,14 @@
 //! Which store is meant, what state it is in, and what time it is.
 
 use std::fs;
+use std::sync::Arc;
 
 use insta::assert_snapshot;
 use mnem_git::system::environment;
 use mnem_store::ops::{Changes, Meta};
-use mnem_store::{Content, InitOptions, MemoryNode, NodeId, Store};
+use mnem_store::{Content, Environment, InitOptions, MemoryNode, NodeId, Store};
 
-use crate::terminal::Terminal;
+use crate::terminal::{Stopped, Terminal};
 
 #[test]
 fn the_option_beats_the_environment_beats_the_directory() {
@@ -62,9 +63,23 @@ fn verify_tells_of_a_store_that_cannot_be_opened() {
 
 #[test]
 fn verify_lists_what_is_damaged() {
-    let mut t = Terminal::new();
+    let mut t = with_customers();
+    spoil(&t, b"Enterprise");
+    t.run("mnem verify")
+        .run("mnem verify --json")
+        .run("mnem get customer-4821")
+        .run("mnem get customer-4820")
+        .run("mnem remember customer-4820 'on another plan'");
+    assert_snapshot!(t.transcript());
+}
+
+/// A store of 5,000 customers, one of which is on the Enterprise plan.
+pub fn with_customers() -> Terminal {
+    let t = Terminal::new();
     let options = InitOptions { reproducible: true, ..InitOptions::default() };
-    let store = Store::init(&t.path(), &options, environment()).unwrap();
+    // The time of the record, too, is the terminal's.
+    let environment = Environment { clock: Arc::new(Stopped), ..environment() };
+    let store = Store::init(&t.path(), &options, environment).unwrap();
     // Enough rows at once that the write brings its own index: nothing of it is read at open.
     let changes: Changes = (0..5_000)
         .map(|number| {
@@ -75,17 +90,11 @@ fn verify_lists_what_is_damaged() {
         .collect();
     store.write(changes, &Meta { time: Some(0), ..Meta::new("everyone", "tester") }).unwrap();
     store.close();
-    spoil(&t, b"Enterprise");
-    t.run("mnem verify")
-        .run("mnem verify --json")
-        .run("mnem get customer-4821")
-        .run("mnem get customer-4820")
-        .run("mnem remember customer-4820 'on another plan'");
-    assert_snapshot!(t.transcript());
+    t
 }
 
 /// Changes a byte of a word wherever it stands in the data file.
-fn spoil(t: &Terminal, word: &[u8]) {
+pub fn spoil(t: &Terminal, word: &[u8]) {
     let path = t.path().join(".mnem/store.redb");
     let mut data = fs::read(&path).unwrap();
     let starts = |at: &usize| data[*at..].starts_with(word);

@@ -6,12 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use mnem_store::backend::original::OriginalWriter;
-use mnem_store::{BranchName, Content, MemoryNode, NodeId};
+use mnem_store::{BranchName, Clock, Content, MemoryNode, NodeId};
 use tempfile::TempDir;
 
 /// 2026-10-17T18:00:00Z
 const START: i64 = 1_792_260_000_000;
 const MINUTE: i64 = 60_000;
+
+/// A clock that stands at the time of the first command.
+#[derive(Debug)]
+pub struct Stopped;
+
+impl Clock for Stopped {
+    fn now(&self) -> i64 {
+        START
+    }
+}
 
 /// Types commands in a directory of its own.
 ///

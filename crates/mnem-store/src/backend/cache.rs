@@ -1,7 +1,7 @@
 //! Verified objects: whatever is read is hashed before it is believed, decoded once and kept.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -22,8 +22,9 @@ pub const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 pub struct Objects {
     backend: Arc<dyn Backend>,
     cache: Arc<Cache<ObjectId, Cached, ByBytes>>,
-    /// Where commits stand that have no record to say so. Who asked for one walked to its roots,
-    /// so a store without records is walked once, not once for each commit.
+    positions: Arc<Cache<CommitId, Position>>,
+    /// Where commits stand that have no record to say so, all of them: a store without records
+    /// is walked once, not once for each commit.
     walked: Arc<Mutex<BTreeMap<CommitId, Position>>>,
 }
 
@@ -49,8 +50,14 @@ impl Objects {
     /// The objects of a backend, keeping at most this many bytes of them decoded.
     pub fn new(backend: Arc<dyn Backend>, cache_bytes: u64) -> Self {
         let about = usize::try_from(cache_bytes / 500).unwrap_or(usize::MAX);
-        let cache = Arc::new(Cache::with_weighter(about, cache_bytes, ByBytes));
-        Self { backend, cache, walked: Arc::default() }
+        // A position takes about 150 bytes; all of them, a quarter of the objects' share.
+        let positions = usize::try_from(cache_bytes / 600).unwrap_or(usize::MAX);
+        Self {
+            backend,
+            cache: Arc::new(Cache::with_weighter(about, cache_bytes, ByBytes)),
+            positions: Arc::new(Cache::new(positions)),
+            walked: Arc::default(),
+        }
     }
 
     /// The backend itself.
@@ -58,19 +65,30 @@ impl Objects {
         &self.backend
     }
 
-    /// Where a commit stands, if that was found by walking.
-    pub(crate) fn walked(&self, commit: CommitId) -> Option<Position> {
-        self.walked.lock().unwrap_or_else(PoisonError::into_inner).get(&commit).copied()
-    }
-
-    /// Keeps what a walk found. It follows from the commit, so it holds for good.
-    pub(crate) fn note_walked(&self, commit: CommitId, position: Position) {
-        self.walked.lock().unwrap_or_else(PoisonError::into_inner).insert(commit, position);
-    }
-
     /// Drops every decoded object: some may be of a batch that was built and did not land.
     pub(crate) fn forget(&self) {
         self.cache.clear();
+        self.positions.clear();
+        self.walked().clear();
+    }
+
+    /// Where a commit stands, if that was asked before.
+    pub(crate) fn known_position(&self, commit: CommitId) -> Option<Position> {
+        self.positions.get(&commit).or_else(|| self.walked().get(&commit).copied())
+    }
+
+    /// Keeps where a commit stands.
+    pub(crate) fn know_position(&self, commit: CommitId, position: Position) {
+        self.positions.insert(commit, position);
+    }
+
+    /// Keeps where a commit stands that has no record, for as long as the store is open.
+    pub(crate) fn know_walked(&self, commit: CommitId, position: Position) {
+        self.walked().insert(commit, position);
+    }
+
+    fn walked(&self) -> MutexGuard<'_, BTreeMap<CommitId, Position>> {
+        self.walked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store at one moment.
@@ -107,6 +125,30 @@ impl Objects {
         match self.find(id.into())? {
             Some(Cached::Commit(commit, _)) => Ok(Some(commit)),
             _ => Ok(None),
+        }
+    }
+
+    /// A memory node, if it is at hand.
+    pub(crate) fn cached_node(&self, id: NodeVersionId) -> Option<Arc<MemoryNode>> {
+        match self.cache.get(&ObjectId::from(id))? {
+            Cached::Node(node, _) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// A state node, if it is at hand.
+    pub(crate) fn cached_state(&self, id: StateId) -> Option<Arc<StateNode>> {
+        match self.cache.get(&ObjectId::from(id))? {
+            Cached::State(state, _) => Some(state),
+            _ => None,
+        }
+    }
+
+    /// A commit, if it is at hand.
+    pub(crate) fn cached_commit(&self, id: CommitId) -> Option<Arc<Commit>> {
+        match self.cache.get(&ObjectId::from(id))? {
+            Cached::Commit(commit, _) => Some(commit),
+            _ => None,
         }
     }
 

@@ -152,6 +152,7 @@ impl Probe {
         let mut note = |question: String, answer| answers.push((question, answer));
         for id in &self.objects {
             note(format!("object {id}"), words(verified(view, id)));
+            note(format!("number of {id}"), words(view.number(id)));
             note(format!("record of {id}"), words(view.record(&(*id).into())));
         }
         for branch in &self.branches {

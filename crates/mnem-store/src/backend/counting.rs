@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::{
-    Backend, BackendError, Batch, BranchName, CommitId, Entry, Kind, LocalRow, LocalTable, NodeId,
-    Number, ObjectId, Outcome, PublishError, Record, RowRange, View,
+    Backend, BackendError, Batch, BranchName, CommitId, Entry, Found, Kind, LocalRow, LocalTable,
+    NodeId, Number, ObjectId, Outcome, PublishError, Record, RowRange, View,
 };
 
 /// What was asked of a backend.
@@ -105,6 +105,10 @@ impl<B: Backend> Backend for Counting<B> {
     fn damage(&self) -> Option<String> {
         self.inner.damage()
     }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        self.inner.inspect(tell)
+    }
 }
 
 /// Fails one call to another backend: a view, a question to one, or a publish, which then does
@@ -160,6 +164,11 @@ impl<B: Backend> Backend for Failing<B> {
     fn damage(&self) -> Option<String> {
         self.inner.damage()
     }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        self.call()?;
+        self.inner.inspect(tell)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -178,6 +187,11 @@ impl<F: Fn(Question) -> Result<(), BackendError>> View for Watched<'_, F> {
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError> {
         (self.before)(Question::Object)?;
         self.inner.object(id)
+    }
+
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        (self.before)(Question::Other)?;
+        self.inner.number(id)
     }
 
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {

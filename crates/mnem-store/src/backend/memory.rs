@@ -5,10 +5,11 @@ use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{
-    Backend, BackendError, Batch, BranchName, CommitId, Entry, Kind, LocalRow, LocalTable, NodeId,
-    Number, ObjectId, Outcome, PublishError, Record, RefEdit, RowRange, View, check_refs,
+    Backend, BackendError, Batch, BranchName, CommitId, Entry, Found, Kind, LocalRow, LocalTable,
+    NodeId, Number, ObjectId, Outcome, PublishError, Record, RefEdit, RowRange, View, check_refs,
     is_empty_range,
 };
+use crate::codec::Encoded;
 
 /// Objects, records and rows in ordered maps. It defers nothing.
 #[derive(Debug, Default)]
@@ -43,6 +44,10 @@ impl Backend for MemoryBackend {
         Ok(Box::new(MemoryView(Arc::clone(&contents))))
     }
 
+    fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
+        Some(self.contents.try_read().ok()?.refs.get(name).copied())
+    }
+
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
         let mut contents = self.contents.write().unwrap_or_else(PoisonError::into_inner);
         check_refs(batch, |name| Ok::<_, PublishError>(contents.refs.get(name).copied()))?;
@@ -53,6 +58,29 @@ impl Backend for MemoryBackend {
 
     fn damage(&self) -> Option<String> {
         None
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        let contents = Arc::clone(&self.contents.read().unwrap_or_else(PoisonError::into_inner));
+        let objects = contents.objects.values().filter_map(|(number, _, bytes)| {
+            // Only what was encoded came in.
+            Some((*number, Entry::Object(Encoded::decode(bytes).ok()?.0)))
+        });
+        let records = contents.records.iter();
+        let records = records.map(|(number, record)| (*number, Entry::Record(record.clone())));
+        let entries: BTreeMap<_, _> = objects.chain(records).collect();
+        for (number, entry) in entries {
+            tell(Found::Entry(number, entry));
+        }
+        for (name, commit) in &contents.refs {
+            tell(Found::Reference(name.clone(), *commit));
+        }
+        for (table, rows) in &contents.rows {
+            for (key, value) in rows {
+                tell(Found::Row(*table, (key.clone(), value.clone())));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -107,6 +135,10 @@ impl View for MemoryView {
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError> {
         let found = self.0.objects.get(id);
         Ok(found.map_or(Outcome::Absent, |(.., bytes)| Outcome::Present(Arc::clone(bytes))))
+    }
+
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        Ok(self.0.objects.get(id).map(|(number, ..)| *number))
     }
 
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {

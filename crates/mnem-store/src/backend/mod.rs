@@ -9,6 +9,7 @@ pub mod cache;
 pub mod conformance;
 #[cfg(feature = "test-support")]
 pub mod counting;
+pub(crate) mod descriptor;
 pub mod memory;
 pub mod original;
 pub(crate) mod overlay;
@@ -40,11 +41,20 @@ pub trait Backend: Send + Sync + Debug {
     /// The store at one moment. Never kept beyond the call that took it.
     fn view(&self) -> Result<Box<dyn View + '_>, BackendError>;
 
+    /// Where a branch points, where that can be told without waiting for a disk or for anybody.
+    fn known_tip(&self, _name: &BranchName) -> Option<Option<CommitId>> {
+        None
+    }
+
     /// Publishes a batch whole or not at all; durable when it returns.
     fn publish(&self, batch: &Batch) -> Result<(), PublishError>;
 
     /// What is known to be wrong with the place as a whole. It may still be read, row by row.
     fn damage(&self) -> Option<String>;
+
+    /// Tells all that is stored at one moment, as it stands, and what of it does not hold
+    /// together. Goes on behind damage; what is damaged is told as a flaw and not shown.
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError>;
 }
 
 impl<B: Backend + ?Sized> Backend for Arc<B> {
@@ -56,6 +66,10 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
         (**self).view()
     }
 
+    fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
+        (**self).known_tip(name)
+    }
+
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
         (**self).publish(batch)
     }
@@ -63,12 +77,52 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
     fn damage(&self) -> Option<String> {
         (**self).damage()
     }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        (**self).inspect(tell)
+    }
+}
+
+/// What an inspection comes upon: entries in the order of their numbers, then the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// An object or a record.
+    Entry(Number, Entry),
+    /// A branch, and where it points.
+    Reference(BranchName, CommitId),
+    /// A local row.
+    Row(LocalTable, LocalRow),
+    /// Something that does not hold together.
+    Flaw(Flaw),
+}
+
+/// What a backend finds wrong with its own rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// An entry cannot be read. The sentence says why.
+    Entry(Number, String),
+    /// Another row cannot be read, or a table has lost some.
+    Row(String),
+    /// What finds entries does not find this one, or finds what is not there.
+    Index(String),
+    /// An object is stored a second time; the first counts.
+    Twice {
+        /// The object.
+        id: ObjectId,
+        /// Where it counts.
+        first: Number,
+        /// Where it stands again.
+        again: Number,
+    },
 }
 
 /// The store at one moment.
 pub trait View {
     /// The bytes of an object, as stored: whoever asks hashes them.
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError>;
+
+    /// Where an object stands among all that was published; none when it is not stored.
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError>;
 
     /// The commit a branch points at.
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError>;
@@ -89,6 +143,8 @@ pub trait View {
     ) -> Result<Vec<(Number, Record)>, BackendError>;
 
     /// The records whose change set holds a node, newest first, numbered below `before`.
+    ///
+    /// Damage may make it miss some: used only where it holds together with the objects.
     fn changes(
         &self,
         node: &NodeId,

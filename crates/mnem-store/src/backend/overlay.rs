@@ -156,6 +156,11 @@ impl View for OverlayView<'_> {
         }
     }
 
+    /// What is not published yet has none.
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        self.below.number(id)
+    }
+
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
         match self.whole().and_then(|overlay| overlay.refs.get(name)) {
             Some(edit) => Ok(edit.new),

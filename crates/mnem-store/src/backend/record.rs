@@ -48,6 +48,10 @@ impl Operation {
     pub const UNDO: Self = Self::named("undo");
     /// A new branch.
     pub const BRANCH: Self = Self::named("branch");
+    /// A commit that came with an import.
+    pub const IMPORT: Self = Self::named("import");
+    /// A branch put where it belongs, or a commit whose record was lost.
+    pub const REPAIR: Self = Self::named("repair");
     /// A deleted branch.
     pub const DELETE: Self = Self::named("delete");
 
@@ -107,6 +111,14 @@ pub struct Change {
     pub old: Option<NodeVersionId>,
     /// After; none when the node was removed.
     pub new: Option<NodeVersionId>,
+}
+
+impl Derived {
+    /// Where the commit stands.
+    pub fn position(&self) -> Position {
+        let Self { generation, height, skip, .. } = *self;
+        Position { generation, height, skip }
+    }
 }
 
 /// A change set whose encoding is longer than this, in bytes, is stored beside its record and

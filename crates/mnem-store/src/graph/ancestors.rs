@@ -6,11 +6,18 @@ use super::walk::Walk;
 use crate::backend::cache::Objects;
 use crate::error::Error;
 use crate::id::CommitId;
-use crate::index::position;
+use crate::index::{is_on_line, position};
+
+/// Up to so many generations apart, a walk is no longer than a look along first parents.
+const WALKED: u64 = 64;
 
 /// Whether `old` is `new` or behind it.
 pub fn is_ancestor(objects: &Objects, old: CommitId, new: CommitId) -> Result<bool, Error> {
     let generation = position(objects, old)?.generation;
+    let distance = position(objects, new)?.generation.saturating_sub(generation);
+    if distance > WALKED && is_on_line(objects, old, new)? {
+        return Ok(true);
+    }
     for step in Walk::new(objects, [new])? {
         let (id, _) = step?;
         if id == old {
@@ -30,6 +37,9 @@ pub fn not_behind(
     mut commits: BTreeSet<CommitId>,
     tip: Option<CommitId>,
 ) -> Result<BTreeSet<CommitId>, Error> {
+    if commits.is_empty() {
+        return Ok(commits);
+    }
     let generations = commits.iter().map(|id| Ok(position(objects, *id)?.generation));
     let lowest = generations.collect::<Result<BTreeSet<u64>, Error>>()?.into_iter().next();
     for step in Walk::new(objects, tip)? {

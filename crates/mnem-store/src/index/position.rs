@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-pub use crate::backend::Position;
 use crate::backend::cache::Objects;
-use crate::backend::{ChangeSet, Derived, Skip};
+use crate::backend::{ChangeSet, Derived, Position, Skip};
 use crate::error::Error;
 use crate::id::CommitId;
 
 /// Where a commit stands: from its record, else by walking until records answer.
 pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> {
+    if let Some(position) = objects.known_position(commit) {
+        return Ok(position);
+    }
     let view = objects.view()?;
     let mut known: BTreeMap<CommitId, Position> = BTreeMap::new();
     let mut open = vec![commit];
@@ -18,13 +20,13 @@ pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> 
             open.pop();
             continue;
         }
-        if let Some(position) = objects.walked(id) {
+        let recorded = match objects.known_position(id) {
+            Some(position) => Some(position),
+            None => view.record(&id)?.and_then(|(_, record)| Some(record.derived?.position())),
+        };
+        if let Some(position) = recorded {
+            objects.know_position(id, position);
             known.insert(id, position);
-            continue;
-        }
-        let recorded = view.record(&id)?.and_then(|(_, record)| record.derived);
-        if let Some(Derived { generation, height, skip, .. }) = recorded {
-            known.insert(id, Position { generation, height, skip });
             continue;
         }
         let parents = &objects.commit(id)?.parents;
@@ -34,7 +36,7 @@ pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> 
             let position = below(parents.iter().filter_map(of), |id| {
                 known.get(&id).copied().map_or_else(|| position(objects, id), Ok)
             })?;
-            objects.note_walked(id, position);
+            objects.know_walked(id, position);
             known.insert(id, position);
         } else {
             open.extend(waiting);
@@ -70,7 +72,7 @@ pub fn derive(
 ///
 /// Skew-binary jump pointers (Myers, "An applicative random-access stack", 1983): where the
 /// parent's jump and the jump from there span equally many commits, the new jump spans both.
-fn below(
+pub(crate) fn below(
     parents: impl Iterator<Item = (CommitId, Position)>,
     of: impl Fn(CommitId) -> Result<Position, Error>,
 ) -> Result<Position, Error> {

@@ -6,6 +6,7 @@ use crate::codec::canonical::encode_content;
 use crate::error::{Error, Hint};
 use crate::graph::FirstParents;
 use crate::id::{CommitId, NodeId, NodeVersionId};
+use crate::index::{at_height, changes_on_line, is_on_line, position};
 use crate::object::{Content, MemoryNode};
 use crate::store::Store;
 use crate::store::engine::Engine;
@@ -84,29 +85,32 @@ impl Store {
         mut predicate: impl FnMut(&Snapshot) -> Result<bool, E>,
     ) -> Result<CommitId, E> {
         let engine = self.engine()?;
-        let chain = self.chain(&engine, bad, good)?;
+        let line = self.line(&engine, bad, good)?;
         let mut holds = |id: CommitId| predicate(&Snapshot::new(&engine, Some(id))?);
-        let commits = &chain.commits;
-        let Some((last, before)) = commits.split_last() else { return Err(chain.empty().into()) };
-        if !holds(*last)? {
-            return Err(
-                Error::invalid(format!("bisect: the predicate is false at bad ({last})")).into()
-            );
+        if !holds(line.bad)? {
+            let message = format!("bisect: the predicate is false at bad ({})", line.bad);
+            return Err(Error::invalid(message).into());
         }
-        if let Some(good) = chain.good
+        if let Some(good) = line.good
             && holds(good)?
         {
             let message = format!("bisect: the predicate is already true at good ({good})");
             return Err(Error::invalid(message).into());
         }
-        // Below `low` it does not hold, at `high` it does.
-        let (mut low, mut high) = (0, before.len());
+        // Below `low` it does not hold, at `high`, which is `found`, it does.
+        let (mut low, mut high, mut found) = (line.first, line.last, line.bad);
         while low < high {
             let middle = low + (high - low) / 2;
-            let Some(commit) = commits.get(middle) else { break };
-            if holds(*commit)? { high = middle } else { low = middle + 1 }
+            let commit = at_height(&engine.objects, found, middle)?.ok_or_else(|| {
+                Error::corrupt(format!("the records of the history of {found} do not add up"))
+            })?;
+            if holds(commit)? {
+                (high, found) = (middle, commit);
+            } else {
+                low = middle + 1;
+            }
         }
-        Ok(commits.get(high).copied().unwrap_or(*last))
+        Ok(found)
     }
 
     /// Every commit on the chain of first parents (good, bad] at which the answer to a question
@@ -120,26 +124,36 @@ impl Store {
         good: Option<&str>,
     ) -> Result<Vec<Flip>, Error> {
         let engine = self.engine()?;
-        let chain = self.chain(&engine, bad, good)?;
-        let mut version: Option<NodeVersionId> = None;
-        let mut holds = false;
-        if let Some(good) = chain.good {
-            version = engine.version_at(good, id)?;
-            holds = test.holds(engine.node_or_absent(id, version)?.as_deref());
-        }
-        let mut flips = Vec::new();
-        for (number, commit) in chain.commits.iter().enumerate() {
-            let now = engine.version_at(*commit, id)?;
-            let first = number == 0 && chain.good.is_none();
-            if now == version && !first {
-                continue;
+        let line = self.line(&engine, bad, good)?;
+        let version_at = |commit: CommitId| engine.version_at(commit, id);
+        let first = line.good.map_or(Ok(None), version_at)?;
+        let first_holds = match line.good {
+            Some(_) => test.holds(engine.node_or_absent(id, first)?.as_deref()),
+            None => false,
+        };
+        let versions = [first, version_at(line.bad)?];
+        let changes = changes_on_line(&engine.objects, line.bad, line.good, id, versions)?;
+        // Newest first. Where no good is given, the root is asked whatever it changed.
+        let mut points = match changes {
+            Some(changes) => {
+                changes.iter().map(|changed| (changed.commit, changed.change.new)).collect()
             }
-            version = now;
-            let node = engine.node_or_absent(id, now)?;
+            None => engine.versions_on_line(&line, id)?,
+        };
+        if line.good.is_none() {
+            let root = at_height(&engine.objects, line.bad, 0)?;
+            if let Some(root) = root.filter(|root| points.last().is_none_or(|(id, _)| id != root)) {
+                points.push((root, None));
+            }
+        }
+        let mut holds = first_holds;
+        let mut flips = Vec::new();
+        for (commit, version) in points.into_iter().rev() {
+            let node = engine.node_or_absent(id, version)?;
             let answer = test.holds(node.as_deref());
             if answer != holds {
                 holds = answer;
-                flips.push(Flip { commit: *commit, holds, node });
+                flips.push(Flip { commit, holds, node });
             }
         }
         Ok(flips)
@@ -189,50 +203,59 @@ impl Store {
         Ok(Bisection { first: first.filter(|_| holds_at_bad), flips })
     }
 
-    fn chain(
-        &self,
-        engine: &Engine,
-        bad: Option<&str>,
-        good: Option<&str>,
-    ) -> Result<Chain, Error> {
+    fn line(&self, engine: &Engine, bad: Option<&str>, good: Option<&str>) -> Result<Line, Error> {
         let bad = self.resolve_or_head(bad)?;
         let good = good.map(|revision| self.resolve(revision)).transpose()?;
-        let mut commits = Vec::new();
-        let mut met = good.is_none();
-        for step in FirstParents::new(&engine.objects, Some(bad)) {
-            let (id, _) = step?;
-            if Some(id) == good {
-                met = true;
-                break;
-            }
-            commits.push(id);
+        let last = position(&engine.objects, bad)?.height;
+        let Some(good) = good else { return Ok(Line { good, bad, first: 0, last }) };
+        if good == bad {
+            return Err(Error::invalid(format!(
+                "bisect: good and bad are the same commit ({bad})"
+            ))
+            .hint(Hint::ListLog));
         }
-        if let (false, Some(good)) = (met, good) {
+        if !is_on_line(&engine.objects, good, bad)? {
             let message =
                 format!("bisect: good ({good}) is not among the first parents of bad ({bad})");
             return Err(Error::invalid(message).hint(Hint::ListLog));
         }
-        commits.reverse();
-        let chain = Chain { commits, good, bad };
-        if chain.commits.is_empty() { Err(chain.empty()) } else { Ok(chain) }
+        let first = position(&engine.objects, good)?.height.saturating_add(1);
+        Ok(Line { good: Some(good), bad, first, last })
     }
 }
 
-/// The commits (good, bad], oldest first.
-struct Chain {
-    commits: Vec<CommitId>,
+/// The commits (good, bad], by height.
+struct Line {
     good: Option<CommitId>,
     bad: CommitId,
-}
-
-impl Chain {
-    fn empty(&self) -> Error {
-        Error::invalid(format!("bisect: good and bad are the same commit ({})", self.bad))
-            .hint(Hint::ListLog)
-    }
+    first: u64,
+    last: u64,
 }
 
 impl Engine {
+    /// Each commit of a line at which a node has another version than before, newest first, from
+    /// the objects alone.
+    fn versions_on_line(
+        self: &Arc<Self>,
+        line: &Line,
+        id: &NodeId,
+    ) -> Result<Vec<(CommitId, Option<NodeVersionId>)>, Error> {
+        let mut points: Vec<(CommitId, Option<NodeVersionId>)> = Vec::new();
+        for step in FirstParents::new(&self.objects, Some(line.bad)) {
+            let (commit, _) = step?;
+            let version = self.version_at(commit, id)?;
+            // Of commits with one version the last that is met, the oldest, counts.
+            if points.last().is_some_and(|(_, later)| *later == version) {
+                points.pop();
+            }
+            if Some(commit) == line.good {
+                break;
+            }
+            points.push((commit, version));
+        }
+        Ok(points)
+    }
+
     fn node_or_absent(
         &self,
         id: &NodeId,

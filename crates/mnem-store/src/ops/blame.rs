@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, Hint};
 use crate::graph::Walk;
 use crate::id::{CommitId, NodeId, NodeVersionId};
+use crate::index;
 use crate::object::{Commit, MemoryNode};
 use crate::store::Store;
 use crate::store::engine::Engine;
@@ -80,14 +81,36 @@ impl Blaming<'_> {
         self.engine.objects.commit(id)
     }
 
+    /// The newest commit behind one, along first parents, that made the node what it is there,
+    /// where the index tells.
+    fn last_change(
+        &self,
+        at: CommitId,
+        version: Option<NodeVersionId>,
+    ) -> Result<Option<CommitId>, Error> {
+        let found = index::last_change(&self.engine.objects, at, self.id, version)?;
+        match found {
+            Some(commit) if self.engine.version_at(commit, self.id)? == version => Ok(found),
+            _ => Ok(None),
+        }
+    }
+
     fn writer(&self, mut at: CommitId, mut version: NodeVersionId) -> Result<Option<Blame>, Error> {
+        // Asked once for each line of first parents, where it does not tell.
+        let mut ask = true;
         'back: loop {
+            if ask && let Some(change) = self.last_change(at, Some(version))? {
+                at = change;
+            } else {
+                ask = false;
+            }
             let commit = self.commit(at)?;
-            for parent in &commit.parents {
+            for (number, parent) in commit.parents.iter().enumerate() {
                 let before = self.engine.version_at(*parent, self.id)?;
                 if let Some(before) = before
                     && self.engine.same(before, version)?
                 {
+                    ask |= number > 0;
                     (at, version) = (*parent, before);
                     continue 'back;
                 }
@@ -103,10 +126,19 @@ impl Blaming<'_> {
     fn remover(&self, mut at: CommitId) -> Result<Option<Blame>, Error> {
         // Filled at the first merge; on a single line absence has one way to go.
         let mut existed: Option<BTreeSet<CommitId>> = None;
+        if index::never_changed(&self.engine.objects, at, self.id)? {
+            return Ok(None);
+        }
+        let mut ask = true;
         'back: loop {
+            if ask && let Some(change) = self.last_change(at, None)? {
+                at = change;
+            } else {
+                ask = false;
+            }
             let commit = self.commit(at)?;
             let mut had = None;
-            for parent in &commit.parents {
+            for (number, parent) in commit.parents.iter().enumerate() {
                 match self.engine.version_at(*parent, self.id)? {
                     Some(version) => had = had.or(Some(version)),
                     None if commit.parents.len() == 1 => {
@@ -119,6 +151,7 @@ impl Blaming<'_> {
                             none => none.insert(self.existed_behind(at)?),
                         };
                         if existed.contains(parent) {
+                            ask |= number > 0;
                             at = *parent;
                             continue 'back;
                         }

@@ -1,11 +1,14 @@
 //! log: history, newest first, in the order of the graph.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::diff::{ChangeKind, NodeChange};
 use crate::error::Error;
-use crate::graph::{FirstParents, Walk};
+use crate::graph::{FirstParents, Walk, not_behind};
 use crate::id::{CommitId, NodeId};
+use crate::index;
 use crate::object::Commit;
 use crate::store::Store;
 use crate::store::engine::Engine;
@@ -87,7 +90,11 @@ impl Store {
         let start = self.start(&engine, options)?;
         let limit = options.limit.unwrap_or(usize::MAX);
         let compared = if options.first_parent { 1 } else { usize::MAX };
-        commits(&engine, start, options)?
+        let commits: Commits<'_> = match engine.changed(id, start, options.first_parent)? {
+            Some(ids) => Box::new(ids.into_iter().map(|id| Ok((id, engine.objects.commit(id)?)))),
+            None => commits(&engine, start, options)?,
+        };
+        commits
             .map(|step| {
                 let (commit_id, commit) = step?;
                 let change = engine.node_change(id, commit_id, &commit, compared)?;
@@ -119,6 +126,36 @@ fn commits<'o>(
 }
 
 impl Engine {
+    /// The commits behind a start that changed a node against their first parent, in the order
+    /// of a log; none where the index does not tell.
+    fn changed(
+        self: &Arc<Self>,
+        id: &NodeId,
+        start: Option<CommitId>,
+        first_parent: bool,
+    ) -> Result<Option<Vec<CommitId>>, Error> {
+        let (objects, Some(start)) = (&self.objects, start) else { return Ok(None) };
+        let versions = [None, self.version_at(start, id)?];
+        let on_line = index::changes_on_line(objects, start, None, id, versions)?;
+        let Some(mut found) = on_line else { return Ok(None) };
+        if !first_parent {
+            let most = index::position(objects, start)?.generation;
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            let Some(all) = index::changes_within(objects, id, most.saturating_add(1))? else {
+                return Ok(None);
+            };
+            let lined: BTreeSet<_> = found.iter().map(|changed| changed.commit).collect();
+            let mut others = all;
+            others.retain(|changed| !lined.contains(&changed.commit));
+            let ids = others.iter().map(|changed| changed.commit).collect();
+            let elsewhere = not_behind(objects, ids, Some(start))?;
+            others.retain(|changed| !elsewhere.contains(&changed.commit));
+            found.append(&mut others);
+        }
+        found.sort_by_key(|changed| (Reverse(changed.generation), changed.commit));
+        Ok(Some(found.into_iter().map(|changed| changed.commit).collect()))
+    }
+
     /// What a commit made of a node that none of its first `compared` parents says.
     fn node_change(
         self: &Arc<Self>,

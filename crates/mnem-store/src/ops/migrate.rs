@@ -5,11 +5,11 @@
 //! rewritten: every object keeps its bytes and its id. What is added is what later writes build
 //! on: a record for each commit, the indexes, and the tree of each branch's memory.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::backend::redb::Settings;
 use crate::backend::{
     ALL_ROWS, Backend, Batch, Change, ChangeSet, Entry, Expected, LocalTable, Operation, Outcome,
     Record, RedbBackend,
@@ -20,15 +20,14 @@ use crate::id::CommitId;
 use crate::index;
 use crate::object::Kind;
 use crate::state::{self, EntryEdits};
-use crate::store::config::{self, Config};
-use crate::store::engine::{Engine, LOCK_FILE, Place, STORE_DIRECTORY};
+use crate::store::config::Config;
+use crate::store::engine::{Engine, Place, STORE_DIRECTORY};
 use crate::store::environment::Environment;
-use crate::store::lease::{self, HOLDER_FILE, WANT_FILE};
-use crate::store::open::{self, ENGINE, ENGINE_FORMAT};
+use crate::store::lease::LeaseFiles;
 use crate::store::original::{Access, DATA_FILE, DataFile};
 use crate::store::registry::Registry;
-use crate::store::switch::{self, NewFile};
-use crate::store::{FormatVersion, Store, files};
+use crate::store::switch::{self, Old, switch};
+use crate::store::{FormatVersion, Store, files, network, open};
 
 /// A batch is published once it has this many entries,
 const BATCH_ENTRIES: usize = 16_384;
@@ -114,7 +113,9 @@ impl Store {
         mut progress: impl FnMut(Phase, u64),
     ) -> Result<Migrated, Error> {
         let root = Self::discover(directory)?;
-        let config = open::read_config(&root.join(STORE_DIRECTORY))?;
+        let data_directory = root.join(STORE_DIRECTORY);
+        let config = open::read_config(&data_directory)?;
+        network::check(&data_directory, environment)?;
         if config.format == FormatVersion::CURRENT {
             let removed_old = !is_trial && remove_left(&root, &config, environment)?;
             return Ok(Migrated { removed_old, ..Migrated::of(&root, config.format) });
@@ -134,29 +135,31 @@ impl Store {
         let Some(backend) = data.open(access, config.format, environment)? else {
             return Self::migrate(directory, environment, is_trial, progress);
         };
-        let place = Place::Disk { root: root.clone(), mark: DATA_FILE, identity };
+        let place = Place::on_disk(root.clone(), DATA_FILE, identity);
         let old = Arc::new(Engine::original(backend, place, config.clone(), environment.clone()));
         let done = Migrated::of(&root, config.format);
         if is_trial {
             return Copy::new(&old, None, done, &mut progress).run();
         }
-        let new_config = current(config);
-        let name = switch::next_name(DATA_FILE);
-        let path = root.join(STORE_DIRECTORY).join(&name);
-        // What an attempt left that was stopped.
-        switch::remove(&root, &name)?;
-        let built = build(&old, &path, &new_config, done, &mut progress);
-        let done = built.inspect_err(|_| {
-            let _ = files::remove(&path); // the first error is the one to tell
-        })?;
-        progress(Phase::Switch, 0);
-        switch::switch(&root, &NewFile { config: &new_config, old: DATA_FILE }, false)?;
-        for name in [LOCK_FILE, WANT_FILE, HOLDER_FILE] {
-            // Whoever opens the store makes what is missing; on a disk that cannot be written, nobody.
-            let _ = lease::open_file(&root.join(STORE_DIRECTORY).join(name));
-        }
-        progress(Phase::Switch, 1);
-        Ok(Migrated { changed: true, ..done })
+        // New nodes are salted, as in every new store.
+        let config = Config { format: FormatVersion::CURRENT, salted: true, ..config };
+        let progress = RefCell::new(progress);
+        let tell = |phase, done| (*progress.borrow_mut())(phase, done);
+        let fill = |new: &Arc<RedbBackend>| {
+            let done =
+                Copy::new(&old, Some(new), done, &mut |phase, done| tell(phase, done)).run()?;
+            check(&old, new, &config, &mut |phase, done| tell(phase, done))?;
+            Ok(done)
+        };
+        let durable = || tell(Phase::Switch, 0);
+        let (path, done) =
+            switch(&data_directory, &config, Old::Removed, environment, fill, durable)?;
+        // Whoever opens the store makes what is missing; on a disk that cannot be written, nobody.
+        let _ = LeaseFiles::open(&data_directory);
+        tell(Phase::Switch, 1);
+        let metadata = std::fs::metadata(&path)
+            .map_err(|error| Error::io(format!("cannot read {}", path.display()), error))?;
+        Ok(Migrated { changed: true, new_bytes: files::allocated(&metadata), ..done })
     }
 }
 
@@ -179,16 +182,6 @@ impl Migrated {
     }
 }
 
-/// The config of the store once it is migrated. New nodes are salted, as in every new store.
-fn current(old: Config) -> Config {
-    let engine = config::Engine {
-        backend: ENGINE.into(),
-        file_format: ENGINE_FORMAT,
-        data_file: switch::next_name(DATA_FILE),
-    };
-    Config { format: FormatVersion::CURRENT, salted: true, engine: Some(engine), ..old }
-}
-
 /// Removes the old data file where a migration was stopped after its switch. A file that is in
 /// use, that others have open, or that is no store of the original stays.
 fn remove_left(root: &Path, config: &Config, environment: &Environment) -> Result<bool, Error> {
@@ -196,29 +189,10 @@ fn remove_left(root: &Path, config: &Config, environment: &Environment) -> Resul
     let Some(data) = DataFile::find(root)?.filter(|_| !is_in_use) else { return Ok(false) };
     match data.open(Access::Alone, config.format, environment) {
         Ok(Some(backend)) if backend.view()?.references().is_ok() => {
-            switch::remove(root, DATA_FILE)
+            switch::remove(&root.join(STORE_DIRECTORY), DATA_FILE)
         }
         _ => Ok(false),
     }
-}
-
-/// Writes the new data file and verifies it; closed when this returns.
-fn build(
-    old: &Arc<Engine>,
-    path: &Path,
-    config: &Config,
-    done: Migrated,
-    progress: &mut dyn FnMut(Phase, u64),
-) -> Result<Migrated, Error> {
-    let epoch = old.environment.random()?;
-    let backend = Arc::new(RedbBackend::create(path, epoch, Settings::default())?);
-    let mut done = Copy::new(old, Some(&backend), done, progress).run()?;
-    check(old, &backend, config, progress)?;
-    drop(backend);
-    let metadata = std::fs::metadata(path)
-        .map_err(|error| Error::io(format!("cannot read {}", path.display()), error))?;
-    done.new_bytes = files::allocated(&metadata);
-    Ok(done)
 }
 
 /// Reads the copy as any store is read, and compares it with what was copied.

@@ -5,14 +5,18 @@ pub mod blame;
 pub mod checkout;
 pub mod commit;
 pub mod diff;
+pub mod finding;
+pub mod fsck;
 pub mod inbox;
 pub mod log;
 pub mod merge;
 pub mod migrate;
 pub mod reflog;
 pub mod remove;
+pub mod repair;
 pub mod restore;
 pub mod revert;
+mod salvage;
 mod settle;
 pub mod statistics;
 pub mod time_travel;
@@ -24,12 +28,15 @@ pub use bisect::{Bisection, Flip, NodeTest};
 pub use blame::Blame;
 pub use commit::Committed;
 pub use diff::{ChangeKind, DiffTarget, NodeChange};
+pub use finding::Finding;
+pub use fsck::Fsck;
 pub use log::NodeEvent;
 pub use merge::{
     Conflict, ConflictKind, MergeOptions, MergeOutcome, Resolution, Resolver, Strategy,
     StructuralOnly, Verdict,
 };
 pub use migrate::{Migrated, Phase};
+pub use repair::{Repair, Stage};
 pub use revert::RevertOutcome;
 pub use statistics::Statistics;
 pub use undo::{UndoOutcome, Undone};

@@ -82,7 +82,7 @@ impl Store {
         if let Some(Head::Detached(commit)) = problems.found(engine.head())? {
             problems.found(engine.objects.commit(commit))?;
         }
-        verified.problems = problems.0.into_iter().collect();
+        verified.problems = problems.into_sentences();
         Ok(verified)
     }
 }
@@ -105,18 +105,23 @@ impl Engine {
     }
 
     /// Checks what one object says of others. Lineage is not looked at: nothing depends on it.
-    fn check_references(&self, object: &Object, problems: &mut Problems) -> Result<(), Error> {
+    pub(super) fn check_references(
+        &self,
+        object: &Object,
+        problems: &mut Problems,
+    ) -> Result<(), Error> {
         match object {
             Object::Node(_) => {}
             Object::State(StateNode::Leaf(leaf)) => {
                 for (id, version) in &leaf.nodes {
-                    problems.found(self.node_at(id, *version))?;
+                    problems.node(id, self.node_at(id, *version))?;
                 }
             }
             Object::State(StateNode::Branch(branch)) => {
                 // The decoder has checked that the prefix is an id where it stands for one.
                 if let (Some(version), Ok(id)) = (branch.here, str::from_utf8(&branch.prefix)) {
-                    problems.found(self.node_at(&NodeId::from_stored(id), version))?;
+                    let id = NodeId::from_stored(id);
+                    problems.node(&id, self.node_at(&id, version))?;
                 }
                 for checked in state::check_children(&self.objects, branch) {
                     problems.found(checked)?;
@@ -145,16 +150,31 @@ impl Verified {
 
 /// What is wrong, each sentence once, in order.
 #[derive(Default)]
-struct Problems(BTreeSet<String>);
+pub(super) struct Problems(BTreeSet<String>);
 
 impl Problems {
+    pub(super) fn into_sentences(self) -> Vec<String> {
+        self.0.into_iter().collect()
+    }
+
     fn add(&mut self, problem: String) {
         self.0.insert(problem);
     }
 
+    /// The same of a node, which is named: a person knows it by its id.
+    fn node<T>(&mut self, id: &NodeId, found: Result<T, Error>) -> Result<(), Error> {
+        self.found(found.map_err(|error| match error.kind() {
+            ErrorKind::CorruptStore => {
+                Error::corrupt(format!("the node {id:?} cannot be read: {error}"))
+            }
+            _ => error,
+        }))?;
+        Ok(())
+    }
+
     /// What was found, or none where it is damaged, which is listed. Any other error ends the
     /// verification.
-    fn found<T>(&mut self, found: Result<T, Error>) -> Result<Option<T>, Error> {
+    pub(super) fn found<T>(&mut self, found: Result<T, Error>) -> Result<Option<T>, Error> {
         match found {
             Ok(found) => Ok(Some(found)),
             Err(error) if error.kind() == ErrorKind::CorruptStore => {

@@ -121,7 +121,9 @@ impl Store {
         engine.writer.run(|| {
             let branch = self.branch_to_write(&engine, "write")?;
             let (start, _) = self.starting_point(&engine, &branch)?;
-            match change(&Snapshot::new(&engine, start)?)? {
+            let changes = change(&Snapshot::new(&engine, start)?)?;
+            engine.check_process()?;
+            match changes {
                 Some(changes) => self.land(&engine, engine.prepare_all(changes)?, meta).map(Some),
                 None => Ok(start),
             }

@@ -16,6 +16,7 @@ use crate::codec::canonical::encode_content;
 use crate::codec::encoded::hash;
 use crate::error::{Error, Hint};
 use crate::id::{CommitId, NodeId, ObjectId};
+use crate::key;
 use crate::object::content::{Content, Integer, Map};
 use crate::object::{ContentKind, MemoryNode, Provenance};
 use crate::ops::{Changes, Meta};
@@ -262,7 +263,7 @@ impl<'r> Reading<'r> {
         messages: &'r [Content],
         options: &'r ChatOptions,
     ) -> Result<Self, Error> {
-        let record = NodeId::join(["transcript", &options.transcript])?;
+        let record = NodeId::new(key::encode(["transcript", &options.transcript]))?;
         let mut places = vec![Place::START];
         for message in messages {
             let last = places.last().copied().unwrap_or(Place::START);
@@ -386,7 +387,7 @@ impl<'r> Reading<'r> {
                     let matched =
                         self.rules.iter().find_map(|rule| rule.apply(call.name, arguments, object));
                     let Some((segments, content)) = matched else { continue };
-                    if let Ok(id) = NodeId::join(segments.iter().map(String::as_str)) {
+                    if let Ok(id) = NodeId::new(key::encode(segments.iter().map(String::as_str))) {
                         found.insert(id, content);
                     }
                 }

@@ -23,8 +23,13 @@ use crate::object::content::{
 /// assert_eq!(error.to_string(), "content.items[0].price: not a finite number");
 /// ```
 pub fn parse(text: &str) -> Result<Content, ContentError> {
+    parse_within(text, MAX_CONTENT_DEPTH)
+}
+
+/// The same with another limit of levels.
+pub(super) fn parse_within(text: &str, levels: usize) -> Result<Content, ContentError> {
     let mut open = Vec::new();
-    build(text, &mut open).map_err(|error| open.iter().rev().fold(error, Open::above))
+    build(text, levels, &mut open).map_err(|error| open.iter().rev().fold(error, Open::above))
 }
 
 /// A container that is being read.
@@ -43,7 +48,11 @@ impl Open<'_> {
     }
 }
 
-fn build<'a>(text: &'a str, open: &mut Vec<Open<'a>>) -> Result<Content, ContentError> {
+fn build<'a>(
+    text: &'a str,
+    levels: usize,
+    open: &mut Vec<Open<'a>>,
+) -> Result<Content, ContentError> {
     let mut parser = SliceJsonParser::new(text.as_bytes());
     let mut next = || parser.parse_next().map_err(|error| syntax(text, &error));
     loop {
@@ -52,7 +61,7 @@ fn build<'a>(text: &'a str, open: &mut Vec<Open<'a>>) -> Result<Content, Content
             JsonEvent::Boolean(value) => Content::Bool(value),
             JsonEvent::Number(digits) => number(&digits)?,
             JsonEvent::String(text) => Content::text(text),
-            JsonEvent::StartArray | JsonEvent::StartObject if open.len() >= MAX_CONTENT_DEPTH => {
+            JsonEvent::StartArray | JsonEvent::StartObject if open.len() >= levels => {
                 return Err(ContentProblem::TooDeep.into());
             }
             JsonEvent::StartArray => {

@@ -96,7 +96,7 @@ impl Store {
                 None => Ok(()),
             })?;
         }
-        Ok(Self::of(engine, Some(name.clone())))
+        Ok(self.bind(engine, name.clone()))
     }
 }
 

@@ -103,6 +103,11 @@ impl Config {
 }
 
 impl Engine {
+    /// What this release writes, in a data file of this name.
+    pub(crate) fn current(data_file: &str) -> Self {
+        Self { backend: "redb".into(), file_format: 3, data_file: data_file.into() }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let engine = Self {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::config::Config;
 use super::environment::Environment;
-use super::files::{self, Identity};
+use super::files::{self, Identity, Stamp};
 use super::head::Head;
 use super::original;
 use super::writer::Writer;
@@ -47,12 +47,21 @@ pub(crate) enum Place {
         mark: &'static str,
         /// What that file is.
         identity: Identity,
+        /// HEAD as it was last read, once its file had settled.
+        head: Mutex<Option<(Stamp, Head)>>,
     },
     /// Nowhere: gone with the engine.
     Memory {
         /// HEAD.
         head: Mutex<Head>,
     },
+}
+
+impl Place {
+    /// The store in a directory that a file of this name and identity tells from another.
+    pub(crate) fn on_disk(root: PathBuf, mark: &'static str, identity: Identity) -> Self {
+        Self::Disk { root, mark, identity, head: Mutex::default() }
+    }
 }
 
 /// The file that holds the data of a store.
@@ -84,26 +93,41 @@ impl Engine {
     }
 
     pub(crate) fn head(&self) -> Result<Head, Error> {
-        self.check_place()?;
         match &self.place {
-            Place::Disk { root, .. } => {
+            Place::Disk { root, mark, identity, head } => {
                 let path = head_path(root);
-                let text = fs::read(&path).map_err(|error| match error.kind() {
-                    std::io::ErrorKind::NotFound => {
-                        Error::corrupt(format!("{} is missing", path.display()))
-                    }
-                    _ => Error::io(format!("cannot read {}", path.display()), error),
-                })?;
-                let head = String::from_utf8(text)
-                    .map_err(|_| Error::corrupt("HEAD is not UTF-8"))
-                    .and_then(|text| Head::parse(&text))?;
-                self.check_head(&head)?;
-                Ok(head)
+                let stamp = Stamp::of(&path).ok();
+                let known = head.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if let Some((known, head)) = known
+                    && Some(&known) == stamp.as_ref()
+                {
+                    return Ok(head);
+                }
+                check_place(root, mark, identity)?;
+                let read = self.read_head(&path)?;
+                let settled = stamp.filter(|stamp| stamp.is_settled(self.environment.clock.now()));
+                *head.lock().unwrap_or_else(PoisonError::into_inner) =
+                    settled.map(|stamp| (stamp, read.clone()));
+                Ok(read)
             }
             Place::Memory { head } => {
                 Ok(head.lock().unwrap_or_else(PoisonError::into_inner).clone())
             }
         }
+    }
+
+    fn read_head(&self, path: &Path) -> Result<Head, Error> {
+        let text = fs::read(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::corrupt(format!("{} is missing", path.display()))
+            }
+            _ => Error::io(format!("cannot read {}", path.display()), error),
+        })?;
+        let head = String::from_utf8(text)
+            .map_err(|_| Error::corrupt("HEAD is not UTF-8"))
+            .and_then(|text| Head::parse(&text))?;
+        self.check_head(&head)?;
+        Ok(head)
     }
 
     /// A branch that does not exist yet must be one that can be made.
@@ -120,9 +144,19 @@ impl Engine {
     /// Refuses when the store is no longer at its path: deleted, or another in its place.
     pub(crate) fn check_place(&self) -> Result<(), Error> {
         match &self.place {
-            Place::Disk { root, mark, identity } => check_place(root, mark, identity),
+            Place::Disk { root, mark, identity, .. } => check_place(root, mark, identity),
             Place::Memory { .. } => Ok(()),
         }
+    }
+
+    /// Whether this process opened it: a forked child has its parent's in memory.
+    pub(crate) fn is_mine(&self) -> bool {
+        self.writer.is_mine()
+    }
+
+    /// Refuses in a child that was forked while a call ran: the call is the parent's.
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        self.writer.check_process()
     }
 
     /// A commit that a caller named by its id.
@@ -170,7 +204,7 @@ pub(crate) fn check_place(root: &Path, mark: &str, identity: &Identity) -> Resul
     }
 }
 
-fn gone(root: &Path) -> Error {
+pub(crate) fn gone(root: &Path) -> Error {
     Error::new(ErrorKind::NoStore, format!("the store at {} is gone", root.display()))
 }
 

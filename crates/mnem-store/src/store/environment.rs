@@ -1,6 +1,7 @@
 //! What an engine is given at open: the time, random bytes, the machine's name, and how long to wait.
 
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,29 @@ pub trait Entropy: Send + Sync + Debug {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), Error>;
 }
 
+/// Told of a call that waits.
+pub trait Waiting: Send + Sync + Debug {
+    /// Asked every 50 milliseconds or so by a call that waits for another process or thread: an
+    /// error ends the wait, and is what the call fails with.
+    fn check(&self) -> Result<(), Error>;
+
+    /// The data file of a process that was killed is being repaired: how much of it is done,
+    /// from 0 on, and 1 when it is over.
+    fn repairing(&self, done: f64);
+}
+
+/// Who waits is not interrupted, and nobody is told.
+#[derive(Clone, Copy, Debug)]
+struct Patient;
+
+impl Waiting for Patient {
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn repairing(&self, _: f64) {}
+}
+
 /// What an engine is given at open.
 #[derive(Clone, Debug)]
 pub struct Environment {
@@ -37,14 +61,23 @@ pub struct Environment {
     pub entropy: Arc<dyn Entropy>,
     /// The name of this machine, for who waits for the store.
     pub host: String,
-    /// How long to wait for another process.
+    /// How long the calls of a handle that is opened with this wait for another process.
     pub busy_timeout: Duration,
+    /// Told of whoever waits.
+    pub waiting: Arc<dyn Waiting>,
+    /// The kind of file system that a directory is on, as the system names it: `ext4`, `nfs4`.
+    /// None where that is not known.
+    pub file_system: fn(&Path) -> Option<String>,
+    /// Open a store also on a file system of the network, where two machines may both believe
+    /// that they hold it.
+    pub allow_network: bool,
     /// How long after its last write a store is kept open for no other process.
     pub idle: Duration,
     /// How many bytes of decoded objects are kept.
     pub cache_bytes: u64,
-    /// Check every page of the data file at open, however large it is.
-    pub check_pages: bool,
+    /// Open the store to be looked at, whatever its state: every page of the data file is checked,
+    /// however large it is, and nothing is written to it.
+    pub examine: bool,
 }
 
 impl Environment {
@@ -55,9 +88,12 @@ impl Environment {
             entropy: Arc::new(entropy),
             host: "this-machine".into(),
             busy_timeout: DEFAULT_BUSY_TIMEOUT,
+            waiting: Arc::new(Patient),
+            file_system: |_| None,
+            allow_network: false,
             idle: DEFAULT_IDLE,
             cache_bytes: DEFAULT_CACHE_BYTES,
-            check_pages: false,
+            examine: false,
         }
     }
 

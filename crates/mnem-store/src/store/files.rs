@@ -107,6 +107,52 @@ pub(crate) fn identity_at(path: &Path) -> std::io::Result<Identity> {
     path.canonicalize().map(Identity)
 }
 
+/// What a file is and when it last changed: while this is the same, and some time had passed
+/// since that change when it was taken, the file holds what it held.
+#[cfg(unix)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    identity: Identity,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+#[cfg(unix)]
+impl Stamp {
+    /// The stamp of the file at a path.
+    pub(crate) fn of(path: &Path) -> std::io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = fs::metadata(path)?;
+        let changed = (metadata.ctime(), metadata.ctime_nsec());
+        Ok(Self { identity: Identity::of(&metadata), bytes: metadata.len(), changed })
+    }
+
+    /// Whether the last change is so far back, at this Unix time in milliseconds, that another
+    /// would show: a file system's clock is coarse, and numbers of files come again.
+    pub(crate) fn is_settled(&self, now: i64) -> bool {
+        const SETTLED_AFTER: i64 = 1_000;
+        let (seconds, nanoseconds) = self.changed;
+        let changed = seconds.saturating_mul(1_000).saturating_add(nanoseconds / 1_000_000);
+        changed.saturating_add(SETTLED_AFTER) < now
+    }
+}
+
+/// Elsewhere the standard library tells too little to know a file again by.
+#[cfg(not(unix))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp;
+
+#[cfg(not(unix))]
+impl Stamp {
+    pub(crate) fn of(_: &Path) -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    pub(crate) fn is_settled(&self, _: i64) -> bool {
+        false
+    }
+}
+
 /// How many bytes of disk a file takes.
 #[cfg(unix)]
 pub(crate) fn allocated(metadata: &fs::Metadata) -> u64 {

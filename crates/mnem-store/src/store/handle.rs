@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use super::engine::{Engine, Place};
 use super::environment::Environment;
 use super::format::FormatVersion;
 use super::head::Head;
+use super::lease;
+use crate::backend::descriptor;
 use crate::error::{Error, ErrorKind, Hint};
 use crate::id::{BranchName, CommitId};
 
@@ -19,27 +22,70 @@ pub struct Store {
     engine: RwLock<Option<Arc<Engine>>>,
     root: Option<PathBuf>,
     bound: Option<BranchName>,
+    /// How long its calls wait for another process.
+    busy_timeout: Duration,
 }
 
 impl Store {
-    pub(crate) fn of(engine: Arc<Engine>, bound: Option<BranchName>) -> Self {
+    pub(crate) fn of(
+        engine: Arc<Engine>,
+        bound: Option<BranchName>,
+        busy_timeout: Duration,
+    ) -> Self {
         let root = match &engine.place {
             Place::Disk { root, .. } => Some(root.clone()),
             Place::Memory { .. } => None,
         };
-        Self { engine: RwLock::new(Some(engine)), root, bound }
+        Self { engine: RwLock::new(Some(engine)), root, bound, busy_timeout }
+    }
+
+    /// The same store, bound to a branch.
+    pub(crate) fn bind(&self, engine: Arc<Engine>, branch: BranchName) -> Self {
+        Self::of(engine, Some(branch), self.busy_timeout)
     }
 
     pub(crate) fn engine(&self) -> Result<Arc<Engine>, Error> {
-        self.engine.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| {
-            Error::new(ErrorKind::Io, "this handle of the store is closed").hint(Hint::Reopen)
-        })
+        lease::be_patient(self.busy_timeout);
+        let found = {
+            let _gate = descriptor::enter();
+            self.engine.read().unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        match found {
+            Some(engine) if engine.is_mine() => Ok(engine),
+            Some(parents) => self.open_in_child(&parents),
+            None => {
+                let message = "this handle of the store is closed";
+                Err(Error::new(ErrorKind::Io, message).hint(Hint::Reopen))
+            }
+        }
+    }
+
+    /// In a forked child: an engine of its own for the store that the parent has open.
+    fn open_in_child(&self, parents: &Arc<Engine>) -> Result<Arc<Engine>, Error> {
+        let environment =
+            Environment { busy_timeout: self.busy_timeout, ..parents.environment.clone() };
+        let engine = match &parents.place {
+            Place::Disk { root, .. } => Self::open_at(root.clone(), environment)?.engine()?,
+            Place::Memory { .. } => return Ok(Arc::clone(parents)),
+        };
+        parents.check_place()?;
+        let _gate = descriptor::enter();
+        let mut slot = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+        // Another thread of the child may have been here, or have closed the handle.
+        if slot.as_ref().is_some_and(|there| Arc::ptr_eq(there, parents)) {
+            forget(slot.replace(Arc::clone(&engine)));
+        }
+        Ok(engine)
     }
 
     /// Closes this handle. Other handles of the store stay open. Closing twice does nothing.
     pub fn close(&self) {
-        let engine = self.engine.write().unwrap_or_else(PoisonError::into_inner).take();
-        drop(engine);
+        let engine = {
+            let _gate = descriptor::enter();
+            self.engine.write().unwrap_or_else(PoisonError::into_inner).take()
+        };
+        // It may end here, outside the gate.
+        forget(engine);
     }
 
     /// The directory that contains `.mnem/`; none for a store in memory.
@@ -133,5 +179,12 @@ impl Store {
                 "cannot {verb} on a handle that is bound to the branch {branch}; it has no staging and no HEAD"
             ))),
         }
+    }
+}
+
+/// Lets go of an engine; one of a parent process must not end here.
+fn forget(engine: Option<Arc<Engine>>) {
+    if let Some(engine) = engine {
+        if engine.is_mine() { drop(engine) } else { std::mem::forget(engine) }
     }
 }

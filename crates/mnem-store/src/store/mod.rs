@@ -5,11 +5,13 @@ pub mod config;
 pub(crate) mod engine;
 pub mod environment;
 pub(crate) mod files;
+pub mod fork;
 pub mod format;
 pub mod handle;
 pub mod head;
 pub(crate) mod lease;
 pub mod local;
+pub(crate) mod network;
 pub mod objects;
 pub mod open;
 pub(crate) mod original;
@@ -21,7 +23,7 @@ pub(crate) mod switch;
 pub(crate) mod writer;
 
 pub use engine::{DataFile, STORE_DIRECTORY};
-pub use environment::{Clock, Entropy, Environment};
+pub use environment::{Clock, Entropy, Environment, Waiting};
 #[cfg(feature = "test-support")]
 pub use files::stop;
 pub use format::FormatVersion;

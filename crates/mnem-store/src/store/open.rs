@@ -12,20 +12,19 @@ use super::environment::Environment;
 use super::files::{self, Identity};
 use super::format::FormatVersion;
 use super::head::Head;
-use super::lease::{self, HOLDER_FILE, Leased, WANT_FILE};
+use super::lease::{self, HOLDER_FILE, LeaseFiles, Leased, WANT_FILE};
+use super::network;
 use super::original::{self, Access, DataFile};
 use super::registry::Registry;
 use super::writer::Writer;
 use crate::backend::Backend;
+use crate::backend::descriptor::Descriptor;
 use crate::backend::memory::MemoryBackend;
 use crate::backend::redb::{RedbBackend, Settings};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::graph::KnownBases;
 use crate::id::BranchName;
 
-/// What holds the data of a new store, and the version of its own file format.
-pub(crate) const ENGINE: &str = "redb";
-pub(crate) const ENGINE_FORMAT: u32 = 3;
 /// The data file of a new store.
 const DATA_FILE: &str = "store.redb";
 pub(crate) const CONFIG_FILE: &str = "config";
@@ -60,27 +59,40 @@ impl Store {
         environment: Environment,
     ) -> Result<Self, Error> {
         BranchName::new(options.default_branch.as_str())?;
+        let head = Head::Attached(options.default_branch.clone());
+        let (store, ()) = Self::make(directory, environment, |_| Ok((options.clone(), head, ())))?;
+        Ok(store)
+    }
+
+    /// The same, with what `fill` publishes, and HEAD where it says. When it fails nothing is
+    /// left behind.
+    pub(crate) fn make<T>(
+        directory: &Path,
+        environment: Environment,
+        fill: impl FnOnce(Arc<dyn Backend>) -> Result<(InitOptions, Head, T), Error>,
+    ) -> Result<(Self, T), Error> {
         let place =
             |error| Error::io(format!("cannot make a store in {}", directory.display()), error);
         let root = std::path::absolute(directory).map_err(place)?;
         if let Some(found) = nearest(&root) {
             return Err(exists(&found));
         }
-        fs::create_dir_all(&root).map_err(place)?;
+        network::check(&root, &environment)?;
         let unique = u64::from_be_bytes(environment.random()?);
-        let beside = root.join(format!("{STORE_DIRECTORY}.new-{unique:016x}"));
-        let built = build(&beside, options, &environment)
-            .and_then(|()| match fs::rename(&beside, root.join(STORE_DIRECTORY)) {
-                // Another made one meanwhile.
-                Err(_) if nearest(&root).is_some() => Err(exists(&root)),
-                renamed => renamed.map_err(place),
-            })
-            .and_then(|()| files::sync_directory(&root).map_err(place));
-        if let Err(error) = built {
-            let _ = fs::remove_dir_all(&beside); // the first error is the one to tell
-            return Err(error);
+        let scaffold = Scaffold {
+            new: root.ancestors().take_while(|path| !path.exists()).map(Path::to_owned).collect(),
+            beside: root.join(format!("{STORE_DIRECTORY}.new-{unique:016x}")),
+        };
+        fs::create_dir_all(&root).map_err(place)?;
+        let told = build(&scaffold.beside, &environment, fill)?;
+        match fs::rename(&scaffold.beside, root.join(STORE_DIRECTORY)) {
+            // Another made one meanwhile.
+            Err(_) if nearest(&root).is_some() => return Err(exists(&root)),
+            renamed => renamed.map_err(place)?,
         }
-        Self::open_at(root, environment)
+        drop(scaffold);
+        files::sync_directory(&root).map_err(place)?;
+        Ok((Self::open_at(root, environment)?, told))
     }
 
     /// Opens the store at a directory or the nearest one above it.
@@ -118,6 +130,7 @@ impl Store {
         Self::over(backend, None, Place::Memory { head }, new_config(options, None), environment)
     }
 
+    /// A store whose objects are in a backend.
     pub(crate) fn over(
         backend: Arc<dyn Backend>,
         lease: Option<Arc<Leased>>,
@@ -130,7 +143,8 @@ impl Store {
         let was_killed = false;
         let engine =
             Engine { place, config, objects, environment, writer, known_bases, was_killed };
-        Self::of(Arc::new(engine), None)
+        let busy_timeout = engine.environment.busy_timeout;
+        Self::of(Arc::new(engine), None, busy_timeout)
     }
 
     /// Opens a store of the original, to be read. Nothing is made or changed.
@@ -139,29 +153,31 @@ impl Store {
         config: Config,
         environment: Environment,
     ) -> Result<Self, Error> {
+        let busy_timeout = environment.busy_timeout;
         let Some(data) = DataFile::find(&root)? else {
             return Self::open_at(root, environment);
         };
         let identity = data.identity.clone();
         if let Some(engine) = Registry::lock().find(&identity) {
-            return Ok(Self::of(engine, None));
+            return Ok(Self::of(engine, None, busy_timeout));
         }
         let Some(backend) = data.open(Access::Shared, config.format, &environment)? else {
             return Self::open_at(root, environment);
         };
         let mut registry = Registry::lock();
         if let Some(engine) = registry.find(&identity) {
-            return Ok(Self::of(engine, None));
+            return Ok(Self::of(engine, None, busy_timeout));
         }
-        let place = Place::Disk { root, mark: original::DATA_FILE, identity: identity.clone() };
+        let place = Place::on_disk(root, original::DATA_FILE, identity.clone());
         let engine = Arc::new(Engine::original(backend, place, config, environment));
         registry.enter(identity, &engine);
-        Ok(Self::of(engine, None))
+        Ok(Self::of(engine, None, busy_timeout))
     }
 
-    fn open_at(root: PathBuf, environment: Environment) -> Result<Self, Error> {
+    pub(crate) fn open_at(root: PathBuf, environment: Environment) -> Result<Self, Error> {
         let directory = root.join(STORE_DIRECTORY);
         let config = read_config(&directory)?;
+        network::check(&directory, &environment)?;
         if config.format == FormatVersion::V1 {
             return Self::open_original(root, config, environment);
         }
@@ -169,7 +185,7 @@ impl Store {
             .engine
             .clone()
             .ok_or_else(|| Error::corrupt("the store's config has no engine"))?;
-        if engine.backend != ENGINE || engine.file_format != ENGINE_FORMAT {
+        if engine != config::Engine::current(&engine.data_file) {
             let message = format!(
                 "the store at {} is held by {} {}, which this release cannot open",
                 root.display(),
@@ -178,35 +194,39 @@ impl Store {
             );
             return Err(Error::new(ErrorKind::FormatVersion, message).hint(Hint::Upgrade));
         }
-        let lock_path = directory.join(LOCK_FILE);
-        let lock = lease::open_file(&lock_path)?;
-        let identity = files::identity(&lock, &lock_path)
-            .map_err(|error| Error::io(format!("cannot read {}", lock_path.display()), error))?;
+        let files = Descriptor::open(|| LeaseFiles::open(&directory))?;
+        let identity =
+            files.with(LeaseFiles::identity).unwrap_or_else(|| Err(engine::gone(&root)))?;
+        let busy_timeout = environment.busy_timeout;
 
         let mut registry = Registry::lock();
         if let Some(engine) = registry.find(&identity) {
-            return Ok(Self::of(engine, None));
+            return Ok(Self::of(engine, None, busy_timeout));
         }
         let options = lease::Options {
             data: directory.join(&engine.data_file),
             root: root.clone(),
             host: environment.host.clone(),
-            busy_timeout: environment.busy_timeout,
+            busy_timeout,
+            waiting: Arc::clone(&environment.waiting),
             idle: environment.idle,
-            check_pages: environment.check_pages,
+            examine: environment.examine,
             check: {
                 let (root, identity, config) = (root.clone(), identity.clone(), config.clone());
                 Box::new(move || check_unchanged(&root, &identity, &config))
             },
         };
-        let leased = Leased::new(&directory, lock, options)?;
-        let place = Place::Disk { root, mark: LOCK_FILE, identity: identity.clone() };
+        let leased = Leased::new(files, options);
+        let place = Place::on_disk(root, LOCK_FILE, identity.clone());
         let backend = Arc::clone(&leased) as Arc<dyn Backend>;
         let store = Self::over(backend, Some(leased), place, config, environment);
         registry.enter(identity, &store.engine()?);
         drop(registry);
-        // Not under the registry: another process may hold the store for a while.
-        store.branches()?;
+        // Not under the registry: another process may hold the store for a while. What is opened to
+        // be examined may be too damaged to say where its branches are.
+        if !store.engine()?.environment.examine {
+            store.branches()?;
+        }
         Ok(store)
     }
 }
@@ -231,8 +251,31 @@ fn new_config(options: &InitOptions, engine: Option<config::Engine>) -> Config {
     }
 }
 
+/// What a store that is being made leaves when it is not finished. Dropped, it is taken away;
+/// a directory that holds anything else stays.
+struct Scaffold {
+    /// The store, until it is renamed into its place.
+    beside: PathBuf,
+    /// Directories that were not there before, the innermost first.
+    new: Vec<PathBuf>,
+}
+
+impl Drop for Scaffold {
+    fn drop(&mut self) {
+        // The first error is the one to tell.
+        let _ = fs::remove_dir_all(&self.beside);
+        for directory in &self.new {
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}
+
 /// Writes every file of a new store into a directory that does not exist yet.
-fn build(directory: &Path, options: &InitOptions, environment: &Environment) -> Result<(), Error> {
+fn build<T>(
+    directory: &Path,
+    environment: &Environment,
+    fill: impl FnOnce(Arc<dyn Backend>) -> Result<(InitOptions, Head, T), Error>,
+) -> Result<T, Error> {
     let failed = |error| Error::io(format!("cannot write {}", directory.display()), error);
     fs::create_dir(directory).map_err(failed)?;
     let backend = RedbBackend::create(
@@ -240,16 +283,9 @@ fn build(directory: &Path, options: &InitOptions, environment: &Environment) -> 
         environment.random()?,
         Settings::default(),
     )?;
-    drop(backend);
-    let config = new_config(
-        options,
-        Some(config::Engine {
-            backend: ENGINE.into(),
-            file_format: ENGINE_FORMAT,
-            data_file: DATA_FILE.into(),
-        }),
-    );
-    let head = Head::Attached(options.default_branch.clone());
+    // Whoever fills it has closed it when this returns.
+    let (options, head, told) = fill(Arc::new(backend))?;
+    let config = new_config(&options, Some(config::Engine::current(DATA_FILE)));
     for (name, text) in [
         (HEAD_FILE, format!("{}\n", head.render())),
         (LOCK_FILE, String::new()),
@@ -259,7 +295,8 @@ fn build(directory: &Path, options: &InitOptions, environment: &Environment) -> 
     ] {
         files::write_synced(&directory.join(name), text.as_bytes()).map_err(failed)?;
     }
-    files::sync_directory(directory).map_err(failed)
+    files::sync_directory(directory).map_err(failed)?;
+    Ok(told)
 }
 
 /// Why no store is made where something is.

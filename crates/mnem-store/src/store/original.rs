@@ -10,8 +10,11 @@ use super::engine::STORE_DIRECTORY;
 use super::environment::Environment;
 use super::files::{self, Identity};
 use super::format::FormatVersion;
+use super::lease::LOOK;
 use super::open;
 use crate::backend::OriginalBackend;
+use crate::backend::descriptor::Descriptor;
+use crate::backend::redb::CopyOnWrite;
 use crate::error::{Error, ErrorKind, Hint};
 
 /// The data file of every store of the original.
@@ -37,7 +40,6 @@ pub(crate) enum Access {
 pub(crate) struct DataFile {
     root: PathBuf,
     path: PathBuf,
-    file: File,
     pub(crate) identity: Identity,
 }
 
@@ -45,53 +47,65 @@ impl DataFile {
     /// Finds the file of a store; makes none. None where it is gone with the old format.
     pub(crate) fn find(root: &Path) -> Result<Option<Self>, Error> {
         let path = root.join(STORE_DIRECTORY).join(DATA_FILE);
-        let failed = |error| Error::io(format!("cannot read {}", path.display()), error);
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() != IoKind::NotFound => return Err(failed(error)),
-            Err(_) if format(root)? != FormatVersion::V1 => return Ok(None),
-            Err(_) => return Err(Error::corrupt(format!("{} is missing", path.display()))),
-        };
-        let identity = files::identity(&file, &path).map_err(failed)?;
-        Ok(Some(Self { root: root.to_owned(), path, file, identity }))
+        match files::identity_at(&path) {
+            Ok(identity) => Ok(Some(Self { root: root.to_owned(), path, identity })),
+            Err(error) if error.kind() != IoKind::NotFound => {
+                Err(Error::io(format!("cannot read {}", path.display()), error))
+            }
+            Err(_) if format(root)? != FormatVersion::V1 => Ok(None),
+            Err(_) => Err(Error::corrupt(format!("{} is missing", path.display()))),
+        }
     }
 
     /// Locks the file and opens it. The original keeps its lock for as long as it has the store
     /// open. None where the file, or the store's format, is no longer the one that is expected:
     /// it was migrated while this waited.
     pub(crate) fn open(
-        self,
+        &self,
         access: Access,
         expected: FormatVersion,
         environment: &Environment,
     ) -> Result<Option<OriginalBackend>, Error> {
-        let deadline = Instant::now() + environment.busy_timeout;
-        loop {
-            let locked = match access {
-                Access::Shared => self.file.try_lock_shared(),
-                Access::Alone => self.file.try_lock(),
-            };
-            match locked {
-                Ok(()) => break,
-                Err(TryLockError::Error(error)) => {
-                    return Err(Error::io(format!("cannot lock {}", self.path.display()), error));
+        let begun = Instant::now();
+        let mut looked = begun;
+        let storage = loop {
+            match Descriptor::open(|| self.locked(access)) {
+                Ok(storage) => break storage,
+                Err(TryLockError::Error(error)) if error.kind() == IoKind::NotFound => {
+                    return Self::find(&self.root).map(|_| None);
                 }
-                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                Err(TryLockError::Error(error)) => {
+                    return Err(Error::io(format!("cannot open {}", self.path.display()), error));
+                }
+                Err(TryLockError::WouldBlock) if begun.elapsed() >= environment.busy_timeout => {
                     return Err(self.busy(environment));
                 }
                 Err(TryLockError::WouldBlock) => thread::sleep(RETRY),
             }
-        }
+            if looked.elapsed() >= LOOK {
+                environment.waiting.check()?;
+                looked = Instant::now();
+            }
+        };
         if files::identity_at(&self.path).ok().as_ref() != Some(&self.identity)
             || format(&self.root)? != expected
         {
             return Ok(None);
         }
-        let failed = |error| Error::io(format!("cannot read {}", self.path.display()), error);
-        let is_small = self.file.metadata().map_err(failed)?.len() <= CHECKED_BYTES;
-        let checked = is_small || access == Access::Alone || environment.check_pages;
+        let bytes = storage.with(CopyOnWrite::len).unwrap_or_default();
+        let checked = bytes <= CHECKED_BYTES || access == Access::Alone || environment.examine;
         let name = self.path.display().to_string();
-        Ok(Some(OriginalBackend::open(self.file, name, checked)?))
+        Ok(Some(OriginalBackend::open(storage, name, checked)?))
+    }
+
+    /// Opens the file with its lock, or not at all.
+    fn locked(&self, access: Access) -> Result<CopyOnWrite, TryLockError> {
+        let file = File::open(&self.path).map_err(TryLockError::Error)?;
+        match access {
+            Access::Shared => file.try_lock_shared()?,
+            Access::Alone => file.try_lock()?,
+        }
+        CopyOnWrite::new(file).map_err(TryLockError::Error)
     }
 
     fn busy(&self, environment: &Environment) -> Error {

@@ -26,6 +26,12 @@ impl Registry {
         self.0.get(&(std::process::id(), identity.clone())).and_then(Weak::upgrade)
     }
 
+    /// In a forked child: forgets every engine without ending one. They are its parent's.
+    pub(crate) fn leak_all(&mut self) {
+        let engines = std::mem::take(&mut *self.0);
+        engines.values().filter_map(Weak::upgrade).for_each(std::mem::forget);
+    }
+
     pub(crate) fn enter(&mut self, identity: Identity, engine: &Arc<Engine>) {
         self.0.retain(|_, engine| engine.strong_count() > 0);
         self.0.insert((std::process::id(), identity), Arc::downgrade(engine));

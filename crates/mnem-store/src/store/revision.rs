@@ -13,6 +13,7 @@ use super::head::Head;
 use crate::error::{Error, Hint};
 use crate::graph::FirstParents;
 use crate::id::{BranchName, CommitId, MIN_PREFIX_DIGITS, ObjectId};
+use crate::index::{at_height, position};
 use crate::object::Kind;
 
 /// How many candidates an ambiguous prefix lists.
@@ -61,7 +62,7 @@ impl Store {
             let (digits, rest) = counted.split_at(end);
             let number = match digits {
                 "" => 1,
-                digits => digits.parse::<usize>().map_err(|_| malformed(revision))?,
+                digits => digits.parse::<u64>().map_err(|_| malformed(revision))?,
             };
             commit = if steps.starts_with('~') {
                 engine.back(commit, number, revision)?
@@ -144,19 +145,22 @@ impl Store {
 }
 
 impl Engine {
-    fn back(&self, start: CommitId, steps: usize, revision: &str) -> Result<CommitId, Error> {
-        match FirstParents::new(&self.objects, Some(start)).nth(steps) {
-            Some(step) => Ok(step?.0),
+    fn back(&self, start: CommitId, steps: u64, revision: &str) -> Result<CommitId, Error> {
+        let height = position(&self.objects, start)?.height.checked_sub(steps);
+        let found = height.map(|height| at_height(&self.objects, start, height)).transpose()?;
+        match found.flatten() {
+            Some(commit) => Ok(commit),
             None => Err(Error::invalid(format!("{revision:?} goes back beyond the first commit"))
                 .hint(Hint::ListLog)),
         }
     }
 
-    fn parent(&self, commit: CommitId, number: usize, revision: &str) -> Result<CommitId, Error> {
+    fn parent(&self, commit: CommitId, number: u64, revision: &str) -> Result<CommitId, Error> {
         if number == 0 {
             return Ok(commit);
         }
-        self.objects.commit(commit)?.parents.get(number - 1).copied().ok_or_else(|| {
+        let place = usize::try_from(number - 1).unwrap_or(usize::MAX);
+        self.objects.commit(commit)?.parents.get(place).copied().ok_or_else(|| {
             let message = format!("{revision:?}: {} has no parent number {number}", commit.short());
             Error::invalid(message).hint(Hint::ListLog)
         })

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::engine::Engine;
+use super::{Head, Store};
 use crate::error::{Error, ErrorKind};
 use crate::id::{CommitId, NodeId, NodeVersionId, StateId};
-use crate::object::MemoryNode;
-use crate::state;
+use crate::object::{MemoryNode, StateNode};
+use crate::state::{self, Nodes};
 
 /// Memory by node id, in the order of the ids.
 pub type Memory = BTreeMap<NodeId, Arc<MemoryNode>>;
@@ -41,6 +42,7 @@ impl Snapshot {
 
     /// Which version of a node is current.
     pub fn version(&self, id: &NodeId) -> Result<Option<NodeVersionId>, Error> {
+        self.engine.check_process()?;
         match self.state {
             Some(state) => state::get(&self.engine.objects, state, id),
             None => Ok(None),
@@ -54,6 +56,7 @@ impl Snapshot {
 
     /// How many nodes there are.
     pub fn count(&self) -> Result<u64, Error> {
+        self.engine.check_process()?;
         self.state.map_or(Ok(0), |state| state::count(&self.engine.objects, state))
     }
 
@@ -64,6 +67,7 @@ impl Snapshot {
         after: Option<&NodeId>,
         limit: Option<usize>,
     ) -> Result<Vec<(NodeId, NodeVersionId)>, Error> {
+        self.engine.check_process()?;
         match self.state {
             Some(state) => state::entries(&self.engine.objects, state, prefix, after)
                 .take(limit.unwrap_or(usize::MAX))
@@ -81,6 +85,34 @@ impl Snapshot {
                 Ok((id, node))
             })
             .collect()
+    }
+}
+
+/// The tree nodes that are at hand; any other is an error.
+struct AtHand<'e>(&'e Engine);
+
+impl Nodes for AtHand<'_> {
+    fn state_node(&self, id: StateId) -> Result<Arc<StateNode>, Error> {
+        let node = self.0.objects.cached_state(id);
+        node.ok_or_else(|| Error::not_found(format!("the state {id} is not at hand")))
+    }
+}
+
+impl Store {
+    /// What [`Snapshot::get`] would answer where this handle is, if that can be told without
+    /// waiting for a disk or for anybody; else none.
+    pub fn get_at_hand(&self, id: &NodeId) -> Option<Option<Arc<MemoryNode>>> {
+        let engine = self.engine().ok()?;
+        let Head::Attached(branch) = self.head_of(&engine).ok()? else { return None };
+        let tip = engine.objects.backend().known_tip(&branch)??;
+        let state = engine.objects.cached_commit(tip)?.state;
+        match state::get(&AtHand(&engine), state, id).ok()? {
+            None => Some(None),
+            Some(version) => {
+                let node = engine.objects.cached_node(version)?;
+                (node.id == *id).then_some(Some(node))
+            }
+        }
     }
 }
 

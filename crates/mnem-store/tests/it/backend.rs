@@ -362,7 +362,12 @@ fn flip(commits: u64, check_pages: bool, places: impl Fn(&[u8]) -> Vec<usize>) {
         }
         errors += u64::from(found.iter().any(|(_, answer)| answer.is_none()));
         for (found, expected) in found.iter().zip(&expected) {
-            if found.1.is_some() && found != expected {
+            // Rows that nobody counts can be lost without a word where no page is checked.
+            let uncounted = ["changes of ", "rows of local "];
+            let is_lost = !check_pages
+                && uncounted.iter().any(|question| found.0.starts_with(question))
+                && found.1.as_deref() == Some("[]");
+            if found.1.is_some() && found != expected && !is_lost {
                 wrong.push(format!("byte {place}: {found:?}, not {expected:?}"));
                 break;
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use mnem_store::backend::counting::{Counting, Counts};
 use mnem_store::backend::{Backend, MemoryBackend};
 use mnem_store::ops::log::LogOptions;
-use mnem_store::ops::{Changes, DiffTarget, MergeOptions, MergeOutcome};
-use mnem_store::{BranchName, Content, Environment, InitOptions, Store};
+use mnem_store::ops::{Changes, DiffTarget, MergeOptions, MergeOutcome, NodeTest};
+use mnem_store::{BranchName, Content, Environment, Error, ErrorKind, InitOptions, Store};
 
 use crate::support::{environment, id, meta, note, put};
 
@@ -90,6 +90,59 @@ fn a_diff_a_read_and_a_write_cost_the_depth_of_the_tree() {
         assert!(write.object_reads <= 16, "{nodes}: {write:?}");
         let equal = counted(&disk, |store| _ = put(store, "n00042", "2"));
         assert_eq!(equal.publishes, 0, "{nodes}");
+    }
+}
+
+/// A node that was set at the root and changed once, and then `commits` of others; what is
+/// counted reads nothing twice.
+#[test]
+fn what_is_asked_of_one_node_costs_its_changes_and_not_the_history() {
+    type Ask = fn(&Store);
+    let asks: [(&str, Ask); 6] = [
+        ("blame", |store| _ = store.blame(&id("old"), None).unwrap()),
+        ("flips", |store| {
+            let flips = store.flips(&id("old"), &NodeTest::Present, None, None).unwrap();
+            assert_eq!(flips.len(), 1);
+        }),
+        ("log", |store| {
+            let events = store.node_log(&id("old"), &LogOptions::default()).unwrap();
+            assert_eq!(events.len(), 2);
+        }),
+        ("blame of none", |store| {
+            assert_eq!(store.blame(&id("never"), None).unwrap_err().kind(), ErrorKind::InvalidRef);
+        }),
+        ("step back", |store| {
+            let log = LogOptions { limit: Some(1), ..LogOptions::default() };
+            assert_eq!(store.log(&log).unwrap().len(), 1);
+            store.resolve("HEAD~90").unwrap();
+        }),
+        ("bisect", |store| {
+            let found = store.bisect(None, None, |memory| {
+                Ok::<_, Error>(
+                    memory.get(&id("old"))?.is_some_and(|n| n.content == Content::text("2")),
+                )
+            });
+            found.unwrap();
+        }),
+    ];
+    let disks = [100, 1_000, 4_000].map(|commits| {
+        let disk = Arc::new(Counting::new(MemoryBackend::new()));
+        let store = cold(&disk);
+        put(&store, "old", "1");
+        put(&store, "old", "2");
+        for number in 0..commits {
+            put(&store, &format!("n{:02}", number % 12), &format!("c{number}"));
+        }
+        disk
+    });
+    for (name, ask) in asks {
+        let reads = disks.each_ref().map(|disk| {
+            let counts = counted(disk, ask);
+            counts.object_reads + counts.other_reads
+        });
+        // Skip links and halvings take a few more for each doubling.
+        assert!(reads[2] < 250, "{name}: {reads:?}");
+        assert!(reads[2] <= reads[0] * 4, "{name}: {reads:?}");
     }
 }
 

@@ -17,9 +17,12 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 
+use self::forgetful::Forgetful;
 use crate::model::{Agreed, Joined, Memory, Model, Value};
 use crate::support::{config, environment, id};
 
+mod carried;
+mod forgetful;
 mod taken_back;
 
 pub const NODES: u8 = 22;
@@ -177,6 +180,15 @@ impl Pair {
     fn in_memory(options: &InitOptions) -> Self {
         let backend: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
         let environment = environment();
+        let store = Store::over_backend(Arc::clone(&backend), options, environment.clone());
+        Self::new(store, Some(Objects::new(backend, 0)), None, environment)
+    }
+
+    /// On a backend that has no records of the first commits, or of any.
+    fn forgetful(options: &InitOptions, forgotten: u64) -> Self {
+        let backend: Arc<dyn Backend> =
+            Arc::new(Forgetful { inner: MemoryBackend::new(), forgotten });
+        let environment = Environment { cache_bytes: 0, ..environment() };
         let store = Store::over_backend(Arc::clone(&backend), options, environment.clone());
         Self::new(store, Some(Objects::new(backend, 0)), None, environment)
     }
@@ -669,6 +681,14 @@ proptest! {
     #[test]
     fn salted_histories_in_memory(steps in history(40)) {
         Pair::in_memory(&InitOptions::default()).run(&steps);
+    }
+
+    #[test]
+    fn histories_without_an_index(steps in history(24), forgotten in prop_oneof![
+        Just(u64::MAX), 0..200_u64
+    ]) {
+        let options = InitOptions { reproducible: true, ..InitOptions::default() };
+        Pair::forgetful(&options, forgotten).run(&steps);
     }
 
     #[test]

@@ -91,6 +91,24 @@ impl Pair {
                 (Err(error), None) => assert_eq!(error.kind(), ErrorKind::InvalidRef),
                 (found, _) => panic!("blame of {name}: {found:?}"),
             }
+            for first_parent in [false, true] {
+                let options = LogOptions { first_parent, ..LogOptions::default() };
+                let events = store.node_log(&id(&name), &options).unwrap();
+                let events: Vec<_> = events.into_iter().map(|event| event.id).collect();
+                let line = if first_parent { &chain } else { &log };
+                let makes = |commit: &&CommitId| {
+                    let past = &model.commits[*commit];
+                    let value = past.memory.get(&name);
+                    let compared = if first_parent { 1 } else { usize::MAX };
+                    let mut parents = past.parents.iter().take(compared);
+                    if past.parents.is_empty() {
+                        return value.is_some();
+                    }
+                    parents.all(|parent| model.commits[parent].memory.get(&name) != value)
+                };
+                let expected: Vec<_> = line.iter().filter(makes).copied().collect();
+                assert_eq!(events, expected, "log of {name}");
+            }
             for test in [NodeTest::Present, NodeTest::Absent, NodeTest::Equals(Content::text("1"))]
             {
                 self.check_bisect(&name, &test, tip, None);

@@ -80,18 +80,20 @@ fn what_a_state_says_of_nodes() {
     assert_eq!(problems(&store), Vec::<String>::new());
     let (_, object) = leaf([("b".into(), version)]);
     add(&backend, object);
-    assert_eq!(problems(&store), [format!("a state files the node \"a\" ({version}) under \"b\"")]);
+    let lost = |id: &str, why: String| format!("the node {id:?} cannot be read: {why}");
+    let why = format!("a state files the node \"a\" ({version}) under \"b\"");
+    assert_eq!(problems(&store), [lost("b", why)]);
 
     let (backend, store) = self::store(environment());
     let absent = NodeVersionId::from_bytes([1; 32]);
     let (state, object) = leaf([("a".into(), absent)]);
     add(&backend, object);
-    assert_eq!(problems(&store), [format!("the object {absent} is missing")]);
+    assert_eq!(problems(&store), [lost("a", format!("the object {absent} is missing"))]);
     let (_, object) = leaf([("a".into(), NodeVersionId::from_bytes(*state.as_bytes()))]);
     add(&backend, object);
     let expected = [
-        format!("the object {absent} is missing"),
-        format!("the object {state} is not a memory node"),
+        lost("a", format!("the object {absent} is missing")),
+        lost("a", format!("the object {state} is not a memory node")),
     ];
     let mut expected = Vec::from(expected);
     expected.sort();
@@ -103,7 +105,7 @@ fn what_a_state_says_of_nodes() {
     let children = [(b'a', a), (b'b', b)].map(|(byte, id)| (byte, Child { id, count: 16 }));
     let object = Branch { prefix: vec![], here: Some(absent), children: children.into() };
     add(&backend, Encoded::state(StateNode::Branch(object)).1);
-    assert_eq!(problems(&store), [format!("the object {absent} is missing")]);
+    assert_eq!(problems(&store), [lost("", format!("the object {absent} is missing"))]);
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::thread;
 use mnem_store::backend::redb::Settings;
 use mnem_store::backend::storage::{CountingStorage, CrashStorage, StorageCounts};
 use mnem_store::backend::{
-    Backend, BackendError, Batch, Entry, MemoryBackend, PublishError, RedbBackend, View,
+    Backend, BackendError, Batch, Entry, Found, MemoryBackend, PublishError, RedbBackend, View,
 };
 use mnem_store::ops::log::LogOptions;
-use mnem_store::ops::{Changes, Meta};
+use mnem_store::ops::{Changes, MergeOptions, MergeOutcome, Meta};
 use mnem_store::store::local::LocalEdit;
 use mnem_store::{BranchName, CommitId, Error, ErrorKind, InitOptions, Store};
 
@@ -53,6 +53,10 @@ impl Backend for Watched {
 
     fn damage(&self) -> Option<String> {
         None
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        self.inner.inspect(tell)
     }
 }
 
@@ -286,6 +290,33 @@ fn verbs_of_every_kind_build_on_each_other_in_a_group() {
     assert!(store.staged().unwrap().is_empty());
     assert_eq!(store.local_get("o", b"k").unwrap(), Some(b"2".to_vec()));
     assert_eq!(store.head().unwrap().render(), "ref: other");
+    assert_eq!(store.verify(|_| ()).unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
+fn merges_whose_tip_moved_while_they_waited_are_made_again() {
+    let (_, store) = watched();
+    put(&store, "base", "1");
+    for name in ["one", "two"] {
+        put(&store.on(&branch(name), "t").unwrap(), name, "1");
+    }
+    // Each is planned on the tip before the group, which the first write moves, and then the other.
+    let merge = |name: &'static str| {
+        let store = &store;
+        Box::new(move || {
+            let outcome = store.merge(name, &MergeOptions::default())?;
+            assert!(matches!(outcome, MergeOutcome::Merged(_)), "{outcome:?}");
+            Ok::<_, Error>(())
+        }) as Box<dyn FnOnce() -> _ + Send>
+    };
+    let (first, merged) = together(&store, &meta("first"), vec![merge("one"), merge("two")]);
+    let first = first.unwrap();
+    merged.into_iter().for_each(Result::unwrap);
+    assert_eq!(store.snapshot().unwrap().count().unwrap(), 4);
+    let options = LogOptions { first_parent: true, ..LogOptions::default() };
+    let line: Vec<_> = store.log(&options).unwrap().into_iter().map(|(commit, _)| commit).collect();
+    assert_eq!(line.len(), 4);
+    assert_eq!(line[2], first);
     assert_eq!(store.verify(|_| ()).unwrap().problems, Vec::<String>::new());
 }
 

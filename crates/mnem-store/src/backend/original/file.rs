@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use redb2::{
     Database, Key, ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, TableError,
@@ -18,12 +17,13 @@ use redb2::{
 };
 
 use super::storage::Storage;
+use crate::backend::descriptor::Descriptor;
 use crate::backend::redb::CopyOnWrite;
 use crate::backend::{
-    Backend, BackendError, Batch, LocalRow, LocalTable, Number, Outcome, PublishError, Record,
-    RowRange, View, is_empty_range,
+    ALL_ROWS, Backend, BackendError, Batch, Entry, Flaw, Found, LocalRow, LocalTable, Number,
+    Outcome, PublishError, Record, RowRange, View, is_empty_range,
 };
-use crate::codec::strict;
+use crate::codec::{Encoded, strict};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::id::{BranchName, CommitId, NodeId, ObjectId};
 use crate::object::Kind;
@@ -50,6 +50,8 @@ pub struct OriginalBackend {
     /// There until it is dropped, which may panic on a damaged file.
     database: Option<Database>,
     was_killed: bool,
+    /// Every object in the order of the ids, once somebody asks for a number.
+    ids: OnceLock<Vec<ObjectId>>,
 }
 
 /// What redb had to say.
@@ -65,13 +67,13 @@ impl OriginalBackend {
     /// Reads a file that its caller has locked: nobody may write it while this is open. The lock
     /// goes with this. `name` stands in messages; `check_pages` reads the whole file and checks
     /// every page.
-    pub fn open(
-        file: File,
+    pub(crate) fn open(
+        file: Descriptor<CopyOnWrite>,
         name: impl Into<String>,
         check_pages: bool,
     ) -> Result<Self, BackendError> {
         let name = name.into();
-        if file.metadata()?.len() == 0 {
+        if file.with(CopyOnWrite::is_empty).unwrap_or_default() {
             // redb would take it for a new one.
             return Err(BackendError::Corrupt(format!("{name}: the file is empty")));
         }
@@ -79,7 +81,7 @@ impl OriginalBackend {
         let note = Arc::clone(&repaired);
         let mut was_killed = false;
         let database = guarded(&name, || {
-            let storage = CopyOnWrite::new(file)?;
+            let storage = Storage(file);
             let mut header = [0; VERSIONS[1] + 1];
             storage.read_at(0, &mut header)?;
             if VERSIONS.iter().all(|at| header.get(*at) != Some(&VERSION)) {
@@ -89,7 +91,7 @@ impl OriginalBackend {
             let mut builder = Database::builder();
             builder.set_cache_size(CACHE_BYTES);
             builder.set_repair_callback(move |_| note.store(true, Ordering::Relaxed));
-            let mut database = builder.create_with_backend(Storage(storage))?;
+            let mut database = builder.create_with_backend(storage)?;
             if repaired.load(Ordering::Relaxed) && !was_killed {
                 // It fell back to an older commit.
                 return Err(corrupted("the header is not what was written"));
@@ -99,7 +101,7 @@ impl OriginalBackend {
             }
             Ok(database)
         })?;
-        Ok(Self { name, database: Some(database), was_killed })
+        Ok(Self { name, database: Some(database), was_killed, ids: OnceLock::new() })
     }
 
     /// Whether its writer was killed.
@@ -114,6 +116,14 @@ impl OriginalBackend {
         Error::new(ErrorKind::FormatVersion, message).hint(Hint::Migrate)
     }
 
+    fn at_once(&self) -> Result<OriginalView<'_>, BackendError> {
+        let Some(database) = &self.database else {
+            return Err(io::Error::from(io::ErrorKind::NotConnected).into());
+        };
+        let transaction = self.ask(|| Ok(database.begin_read()?))?;
+        Ok(OriginalView { backend: self, transaction })
+    }
+
     fn ask<T>(&self, question: impl FnOnce() -> Result<T, Fault>) -> Result<T, BackendError> {
         guarded(&self.name, question)
     }
@@ -125,11 +135,7 @@ impl Backend for OriginalBackend {
     }
 
     fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
-        let Some(database) = &self.database else {
-            return Err(io::Error::from(io::ErrorKind::NotConnected).into());
-        };
-        let transaction = self.ask(|| Ok(database.begin_read()?))?;
-        Ok(Box::new(OriginalView { backend: self, transaction }))
+        Ok(Box::new(self.at_once()?))
     }
 
     fn publish(&self, _: &Batch) -> Result<(), PublishError> {
@@ -138,6 +144,29 @@ impl Backend for OriginalBackend {
 
     fn damage(&self) -> Option<String> {
         None
+    }
+
+    /// Objects are told in the order of their ids. There are no records and no other rows.
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        let view = self.at_once()?;
+        for (place, id) in view.all_ids()?.iter().enumerate() {
+            let number = Number(place as u64);
+            tell(match view.object(id) {
+                Ok(Outcome::Present(bytes)) => entry(number, id, &bytes),
+                Ok(_) => Found::Flaw(Flaw::Entry(number, format!("the object {id} is missing"))),
+                Err(BackendError::Corrupt(why)) => Found::Flaw(Flaw::Entry(number, why)),
+                Err(error) => return Err(error),
+            });
+        }
+        for (name, commit) in view.references()? {
+            tell(Found::Reference(name, commit));
+        }
+        for table in [LocalTable::Staging, LocalTable::StagingTombstones] {
+            for row in view.rows(table, ALL_ROWS)? {
+                tell(Found::Row(table, row));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -174,6 +203,21 @@ impl OriginalView<'_> {
         })
     }
 
+    /// Every object, in the order of the ids.
+    fn all_ids(&self) -> Result<&[ObjectId], BackendError> {
+        if let Some(ids) = self.backend.ids.get() {
+            return Ok(ids);
+        }
+        let ids = self.table(OBJECTS, |table| {
+            let mut ids = Vec::new();
+            for row in table.iter()? {
+                ids.push(object_id(row?.0.value())?);
+            }
+            Ok(ids)
+        })?;
+        Ok(self.backend.ids.get_or_init(|| ids))
+    }
+
     /// Every row of a small table, in the order of the keys.
     fn all<K, V, T>(
         &self,
@@ -201,6 +245,11 @@ impl View for OriginalView<'_> {
             Ok(table.get(id.as_bytes().as_slice())?.map(|bytes| Arc::from(bytes.value())))
         })?;
         Ok(bytes.map_or(Outcome::Absent, Outcome::Present))
+    }
+
+    /// The original kept no order; it is that of the ids.
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        Ok(self.all_ids()?.binary_search(id).ok().map(|place| Number(place as u64)))
     }
 
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
@@ -270,14 +319,29 @@ impl View for OriginalView<'_> {
             let mut found = Vec::new();
             for row in rows.take(limit) {
                 let (id, bytes) = row?;
-                let id = ObjectId::from_slice(id.value())
-                    .ok_or_else(|| corrupted("the table objects has a key that is no id"))?;
+                let id = object_id(id.value())?;
                 // What cannot be decoded is listed too, so that who reads everything meets it.
                 let kind = strict::decode(bytes.value()).map_or(Kind::Node, |it| it.kind());
                 found.push((id, kind));
             }
             Ok(found)
         })
+    }
+}
+
+fn object_id(key: &[u8]) -> Result<ObjectId, Fault> {
+    ObjectId::from_slice(key).ok_or_else(|| corrupted("the table objects has a key that is no id"))
+}
+
+/// A row of the objects, as an inspection tells it.
+fn entry(number: Number, id: &ObjectId, bytes: &[u8]) -> Found {
+    match Encoded::decode(bytes) {
+        Ok((object, _)) if object.id() == *id => Found::Entry(number, Entry::Object(object)),
+        Ok(_) => Found::Flaw(Flaw::Entry(number, format!("the object {id} was altered"))),
+        Err(error) => {
+            let why = format!("the object {id} cannot be read: {error}");
+            Found::Flaw(Flaw::Entry(number, why))
+        }
     }
 }
 

@@ -13,28 +13,36 @@
 //! closed by redb: its database is left behind and its storage taken away from it.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use redb::backends::FileBackend;
 use redb::{
-    Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, StorageBackend, Table,
-    TableDefinition, WriteTransaction,
+    Builder, Database, DatabaseError, ReadOnlyTable, ReadTransaction, ReadableDatabase,
+    StorageBackend, Table, TableDefinition, WriteTransaction,
 };
 
+use super::check;
+use super::copied::Copied;
+use super::copy_on_write::CopyOnWrite;
 use super::index::Pending;
-use super::publish::{self, Refused, Written};
+use super::publish::{self, Refused};
 use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, Rows, SCHEMA};
 use super::storage::{Detachable, Storage};
 use super::view::{Moment, RedbView, read_number};
-use crate::backend::{Backend, BackendError, Batch, PublishError, View};
+use crate::backend::{Backend, BackendError, Batch, Found, PublishError, View};
+use crate::error::Error;
+use crate::id::{BranchName, CommitId};
 
 /// The page cache of a store file, in bytes, unless set.
 pub const CACHE_BYTES: usize = 64 << 20;
+
+/// What is said where redb panicked.
+const STOPPED: &str = "damage stopped the engine";
 
 /// Random bytes that are made with a file and tell it from every other.
 pub type Epoch = [u8; 16];
@@ -46,6 +54,9 @@ pub struct Settings {
     pub cache_bytes: usize,
     /// Whether redb reads the whole file and checks every page when it opens it.
     pub check_pages: bool,
+    /// Whether the file is only looked at, whatever its state: not a byte of it is written, and
+    /// where its index cannot be read, entries are found by reading all of them.
+    pub examine: bool,
     /// The index is written out once this many commits wait for it,
     pub index_commits: u64,
     /// or this many rows,
@@ -59,6 +70,7 @@ impl Default for Settings {
         Self {
             cache_bytes: CACHE_BYTES,
             check_pages: false,
+            examine: false,
             index_commits: 256,
             index_rows: 4_096,
             index_bytes: 8 << 20,
@@ -82,19 +94,42 @@ pub struct RedbBackend {
     damaged: AtomicU64,
 }
 
-type Opener = Box<dyn Fn(&Builder) -> Result<(Database, Storage), Fault> + Send + Sync>;
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It is read and written, by nobody else meanwhile.
+    Write,
+    /// It is never changed, and others may read it; what redb writes is kept in memory. A file
+    /// whose writer was killed is repaired there.
+    Read,
+}
+
+/// Told, while redb repairs a file whose writer was killed, how much of it is done: from 0 on, and
+/// 1 when it is over.
+pub type OnRepair = Arc<dyn Fn(f64) + Send + Sync>;
+
+struct Opener {
+    storage: OpenStorage,
+    on_repair: Option<OnRepair>,
+}
+
+type OpenStorage = Box<dyn Fn(&Builder) -> Result<(Database, Storage), Fault> + Send + Sync>;
 
 struct State {
     /// How often the file was opened or was to be.
     generation: u64,
     live: Option<Live>,
+    /// What the log held after the mark when the file was closed in health. The mark moves only
+    /// to the end of the log, so while it stands, what comes after is all that is new.
+    known: Option<Pending>,
 }
 
 struct Live {
+    // Its transaction ends before the database is closed.
+    moment: Arc<Moment>,
     database: Database,
     storage: Storage,
     epoch: Epoch,
-    pending: Arc<Pending>,
     /// What the check of the pages found.
     damage: Option<String>,
 }
@@ -144,16 +179,43 @@ impl RedbBackend {
     /// Opens a file that [`RedbBackend::create`] made; never makes one. redb locks it: whoever
     /// opens it meanwhile, in this process or another, gets [`BackendError::Locked`].
     pub fn open(path: &Path, settings: Settings) -> Result<Self, BackendError> {
+        Self::open_as(path, Access::Write, settings, None)
+    }
+
+    /// The same with a choice of access, and with news of a repair. Whoever opens the file to
+    /// write it is kept out also while it is only read.
+    pub fn open_as(
+        path: &Path,
+        access: Access,
+        settings: Settings,
+        on_repair: Option<OnRepair>,
+    ) -> Result<Self, BackendError> {
         let name = path.display().to_string();
         let path = path.to_owned();
-        let open = move || match File::options().read(true).write(true).open(&path) {
-            Ok(file) => Ok(FileBackend::new(file)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Fault::Row("the file is missing".into()))
+        let file =
+            move || match File::options().read(true).write(access == Access::Write).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    Err(Fault::Row("the file is missing".into()))
+                }
+                opened => Ok(opened?),
+            };
+        let storage = match access {
+            Access::Write => existing(move || Ok(FileBackend::new(file()?)?), settings),
+            Access::Read => {
+                let open = move || {
+                    let file = file()?;
+                    match file.try_lock_shared() {
+                        Ok(()) => Ok(CopyOnWrite::new(file)?),
+                        Err(TryLockError::WouldBlock) => {
+                            Err(DatabaseError::DatabaseAlreadyOpen.into())
+                        }
+                        Err(TryLockError::Error(error)) => Err(error.into()),
+                    }
+                };
+                existing(open, settings)
             }
-            Err(error) => Err(error.into()),
         };
-        Self::start(name, existing(open), settings)
+        Self::start(name, Opener { storage, on_repair }, settings)
     }
 
     /// Makes a store on another kind of storage, which must be empty.
@@ -175,7 +237,8 @@ impl RedbBackend {
         open: impl Fn() -> io::Result<S> + Send + Sync + 'static,
         settings: Settings,
     ) -> Result<Self, BackendError> {
-        Self::start(name.into(), existing(move || Ok(open()?)), settings)
+        let storage = existing(move || Ok(open()?), settings);
+        Self::start(name.into(), Opener { storage, on_repair: None }, settings)
     }
 
     /// The bytes that were given when the file was made.
@@ -205,13 +268,13 @@ impl RedbBackend {
     }
 
     fn start(name: String, open: Opener, settings: Settings) -> Result<Self, BackendError> {
-        let live = guarded(&name, || load(&open, &settings))?;
+        let live = guarded(&name, || load(&open, &settings, None))?;
         Ok(Self {
             name,
             open,
             settings,
             epoch: live.epoch,
-            state: RwLock::new(State { generation: 1, live: Some(live) }),
+            state: RwLock::new(State { generation: 1, live: Some(live), known: None }),
             writer: Mutex::new(()),
             failed: AtomicU64::new(0),
             damaged: AtomicU64::new(0),
@@ -293,8 +356,9 @@ impl RedbBackend {
         // The lock on the file goes with the old database, so that must be gone first.
         self.close(&mut state);
         state.generation += 1;
+        let known = state.known.take();
         state.live = Some(guarded(&self.name, || {
-            let live = load(&self.open, &self.settings)?;
+            let live = load(&self.open, &self.settings, known)?;
             if live.epoch == self.epoch {
                 Ok(live)
             } else {
@@ -307,12 +371,15 @@ impl RedbBackend {
     /// Closes the file. Whatever goes wrong here was not promised to anyone: publish has
     /// answered before.
     fn close(&self, state: &mut State) {
+        let is_well = self.is_ready(state);
         let Some(live) = state.live.take() else { return };
-        if live.damage.is_some() || self.damaged.load(Ordering::SeqCst) >= state.generation {
-            live.storage.detach();
-            std::mem::forget(live.database);
+        let Live { moment, database, storage, damage, .. } = live;
+        state.known = Arc::into_inner(moment).filter(|_| is_well).map(|moment| moment.pending);
+        if damage.is_some() || self.damaged.load(Ordering::SeqCst) >= state.generation {
+            storage.detach();
+            std::mem::forget(database);
         } else {
-            let _ = catch_unwind(AssertUnwindSafe(move || drop(live.database)));
+            let _ = catch_unwind(AssertUnwindSafe(move || drop(database)));
         }
     }
 
@@ -327,7 +394,21 @@ impl RedbBackend {
         }
     }
 
+    fn moment(&self) -> Result<RedbView<'_>, BackendError> {
+        let is_ready = self.is_ready(&self.state.read().unwrap_or_else(PoisonError::into_inner));
+        if !is_ready {
+            self.ready(&self.lock())?;
+        }
+        self.with_live(|generation, live| {
+            Ok(RedbView { backend: self, generation, moment: Arc::clone(&live.moment) })
+        })
+    }
+
     fn write(&self, batch: &Batch) -> Result<(), PublishError> {
+        if self.settings.examine {
+            let what = format!("{}: the file is open to be examined, not to be written", self.name);
+            return Err(BackendError::Refused(Box::new(Error::invalid(what))).into());
+        }
         let writer = self.lock();
         self.ready(&writer)?;
         let mut at = 0;
@@ -347,7 +428,7 @@ impl RedbBackend {
                     return Err(Fault::Row(format!("{what}; it can be read, but not written")));
                 }
                 let transaction = live.database.begin_write()?;
-                match publish::publish(&transaction, &live.pending, batch, &self.settings) {
+                match publish::publish(&transaction, &live.moment.pending, batch, &self.settings) {
                     Ok(written) => Ok(Some((transaction, written))),
                     Err(Refused::Fault(fault)) => Err(fault),
                     Err(Refused::Moved(error)) => {
@@ -361,17 +442,17 @@ impl RedbBackend {
         if let Some(error) = moved {
             return Err(error);
         }
-        let Some((transaction, Written { added, indexed })) = built else { return Ok(()) };
-        // A view is a transaction and the pending index of the same moment, so none is begun
-        // between the commit and the change of the index.
+        let Some((transaction, written)) = built else { return Ok(()) };
+        // Readers go on with the moment before while this syncs.
+        let next = self.with_live(|_, live| {
+            self.run(*at, || {
+                transaction.commit()?;
+                Ok(live.database.begin_read()?)
+            })
+        })?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        self.run(*at, || Ok(transaction.commit()?))?;
         if let Some(live) = &mut state.live {
-            if indexed {
-                live.pending = Arc::new(Pending::from(added.end));
-            } else {
-                Arc::make_mut(&mut live.pending).extend(added);
-            }
+            self.run(*at, || Moment::advance(&mut live.moment, next, batch, written))?;
         }
         Ok(())
     }
@@ -383,17 +464,12 @@ impl Backend for RedbBackend {
     }
 
     fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
-        let is_ready = self.is_ready(&self.state.read().unwrap_or_else(PoisonError::into_inner));
-        if !is_ready {
-            self.ready(&self.lock())?;
-        }
-        self.with_live(|generation, live| {
-            self.run(generation, || {
-                let transaction = live.database.begin_read()?;
-                let moment = Moment { transaction, pending: Arc::clone(&live.pending) };
-                Ok(Box::new(RedbView { backend: self, generation, moment }) as Box<dyn View>)
-            })
-        })
+        Ok(Box::new(self.moment()?))
+    }
+
+    fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
+        let state = self.state.try_read().ok().filter(|state| self.is_ready(state))?;
+        state.live.as_ref()?.moment.tips.as_ref().map(|tips| tips.get(name).copied())
     }
 
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
@@ -404,6 +480,10 @@ impl Backend for RedbBackend {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let what = state.live.as_ref()?.damage.as_ref()?;
         Some(format!("{}: {what}", self.name))
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        check::inspect(&self.moment()?, tell)
     }
 }
 
@@ -430,42 +510,90 @@ fn builder(settings: &Settings) -> Builder {
 /// Opens storage that holds something: redb would fill empty storage.
 fn existing<S: StorageBackend>(
     open: impl Fn() -> Result<S, Fault> + Send + Sync + 'static,
-) -> Opener {
+    settings: Settings,
+) -> OpenStorage {
     Box::new(move |builder| {
-        let storage = open()?;
+        let (storage, handle) = Detachable::open(&open)?;
         if storage.len()? == 0 {
             return Err(Fault::Row("the file is empty".into()));
         }
-        let (storage, handle) = Detachable::new(storage);
+        if settings.examine {
+            let (storage, handle) = Detachable::open(|| Ok::<_, Fault>(Copied::new(storage)?))?;
+            return Ok((builder.create_with_backend(storage)?, handle));
+        }
         Ok((builder.create_with_backend(storage)?, handle))
     })
 }
 
 /// Opens the file and reads what the index does not know yet.
-fn load(open: &Opener, settings: &Settings) -> Result<Live, Fault> {
-    let (database, storage, damage) = match open(&builder(settings)) {
+fn load(open: &Opener, settings: &Settings, known: Option<Pending>) -> Result<Live, Fault> {
+    let was_repaired = Arc::new(AtomicBool::new(false));
+    let live = load_with(open, settings, known, &was_repaired);
+    if let Some(tell) = open.on_repair.as_ref().filter(|_| was_repaired.load(Ordering::SeqCst)) {
+        tell(1.0);
+    }
+    live
+}
+
+fn load_with(
+    open: &Opener,
+    settings: &Settings,
+    known: Option<Pending>,
+    was_repaired: &Arc<AtomicBool>,
+) -> Result<Live, Fault> {
+    let opened = |settings: &Settings| {
+        let mut builder = builder(settings);
+        if let Some(tell) = open.on_repair.clone() {
+            let was_repaired = Arc::clone(was_repaired);
+            builder.set_repair_callback(move |session| {
+                was_repaired.store(true, Ordering::SeqCst);
+                tell(session.progress());
+            });
+        }
+        (open.storage)(&builder)
+    };
+    let (database, storage, damage) = match opened(settings) {
         Ok((database, storage)) => (database, storage, None),
         Err(Fault::Engine(redb::Error::Corrupted(_))) if settings.check_pages => {
             let unchecked = Settings { check_pages: false, ..*settings };
-            let (database, storage) = open(&builder(&unchecked))?;
+            let (database, storage) = opened(&unchecked)?;
             (database, storage, Some("a page of the file is not what was written".into()))
         }
         Err(fault) => return Err(fault),
     };
-    let read = read_pending(&database);
-    match read {
-        Ok((epoch, pending)) => Ok(Live { database, storage, epoch, pending, damage }),
-        Err(fault) => {
-            if damage.is_some() {
-                storage.detach();
-                std::mem::forget(database);
-            }
-            Err(fault)
+    // A database that panicked, or that is known to be damaged, is not closed.
+    let read = catch_unwind(AssertUnwindSafe(|| read_moment(&database, known, damage.clone())));
+    let is_closed_by_redb = damage.is_none() && read.is_ok();
+    let why = match read {
+        Ok(Ok((epoch, moment))) => {
+            return Ok(Live { moment: Arc::new(moment), database, storage, epoch, damage });
         }
+        Ok(Err(fault)) => fault,
+        Err(_) => Fault::Row(STOPPED.into()),
+    };
+    if settings.examine
+        && let Fault::Row(what) = &why
+        && let damage = damage.as_ref().unwrap_or(what).clone()
+        && let Ok(moment) = catch_unwind(AssertUnwindSafe(|| {
+            let pending = check::whole_log(&database)?;
+            Moment::examined(database.begin_read()?, pending, damage.clone())
+        }))
+    {
+        let (moment, epoch) = (Arc::new(moment?), Epoch::default());
+        return Ok(Live { moment, database, storage, epoch, damage: Some(damage) });
     }
+    if !is_closed_by_redb {
+        storage.detach();
+        std::mem::forget(database);
+    }
+    Err(why)
 }
 
-fn read_pending(database: &Database) -> Result<(Epoch, Arc<Pending>), Fault> {
+fn read_moment(
+    database: &Database,
+    known: Option<Pending>,
+    damage: Option<String>,
+) -> Result<(Epoch, Moment), Fault> {
     let transaction = database.begin_read()?;
     let meta = read(&transaction, META)?;
     let schema = read_number(&meta, SCHEMA)?;
@@ -475,10 +603,14 @@ fn read_pending(database: &Database) -> Result<(Epoch, Arc<Pending>), Fault> {
     let epoch = meta.get(EPOCH)?.and_then(|value| value.as_slice().try_into().ok());
     let epoch = epoch.ok_or_else(|| meta.damaged(EPOCH))?;
     let mark = read_number(&meta, MARK)?;
-    if mark > read(&transaction, LOG)?.len()? {
+    let end = read(&transaction, LOG)?.len()?;
+    if mark > end {
         return Err(meta.damaged(MARK));
     }
-    Ok((epoch, Arc::new(Pending::load(&transaction, mark)?)))
+    let known = known.filter(|known| known.mark == mark && known.end <= end);
+    let known = known.unwrap_or_else(|| Pending::from(mark));
+    let moment = Moment::new(transaction, known, damage)?;
+    Ok((epoch, moment))
 }
 
 fn definition(table: &'static str) -> TableDefinition<'static, Bytes, Bytes> {
@@ -504,7 +636,7 @@ fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Fault>) -> Result<T, 
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(fault)) => Err(translate(name, fault)),
-        Err(_) => Err(BackendError::Corrupt(format!("{name}: damage stopped the engine"))),
+        Err(_) => Err(BackendError::Corrupt(format!("{name}: {STOPPED}"))),
     }
 }
 

@@ -33,11 +33,12 @@ impl Pending {
         Self { mark, end: mark, ..Self::default() }
     }
 
-    /// Reads everything after the mark and verifies it.
-    pub(super) fn load(transaction: &ReadTransaction, mark: u64) -> Result<Self, Fault> {
+    /// Reads what the log holds after this, and verifies it.
+    pub(super) fn read_on(mut self, transaction: &ReadTransaction) -> Result<Self, Fault> {
         let log = read(transaction, LOG)?;
-        let mut pending = Self::from(mark);
-        let rest = (Bound::Included(rows::encode_number(mark).to_vec()), Bound::Unbounded);
+        let pending = &mut self;
+        let start = rows::encode_number(pending.end).to_vec();
+        let rest = (Bound::Included(start), Bound::Unbounded);
         let mut record: Option<(u64, Box<Record>)> = None;
         for row in log.range(rest, Direction::Up)? {
             let (key, value) = row?;
@@ -70,7 +71,7 @@ impl Pending {
         if record.is_some() || log.len()? != pending.end {
             return Err(log.damaged(&rows::encode_number(pending.end)));
         }
-        Ok(pending)
+        Ok(self)
     }
 
     /// Notes the object whose row is the next; the first of two rows with one id counts.

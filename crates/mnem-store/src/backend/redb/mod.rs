@@ -4,6 +4,9 @@
 //! id and by node are written out for many commits at once (`index`). A batch is one write
 //! transaction with one fsync.
 
+mod carve;
+mod check;
+mod copied;
 mod copy_on_write;
 mod file;
 mod index;
@@ -12,6 +15,7 @@ mod rows;
 mod storage;
 mod view;
 
+pub(crate) use carve::carve;
 pub use copy_on_write::CopyOnWrite;
-pub use file::{CACHE_BYTES, Epoch, RedbBackend, Settings};
+pub use file::{Access, CACHE_BYTES, Epoch, OnRepair, RedbBackend, Settings};
 use file::{Fault, read, write};

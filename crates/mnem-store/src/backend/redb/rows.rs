@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use redb::{AccessGuard, ReadableTable, StorageError, Table};
 
@@ -71,6 +72,12 @@ fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; CHECKSUM_BYTES] {
     bytes
 }
 
+/// The value of a row without its checksum; none where that says that it is not what was written.
+pub(super) fn unsealed<'v>(table: &str, key: &[u8], sealed: &'v [u8]) -> Option<&'v [u8]> {
+    let (value, sum) = sealed.split_last_chunk::<CHECKSUM_BYTES>()?;
+    (*sum == checksum(table, key, value)).then_some(value)
+}
+
 /// A table of one transaction whose values are sealed as they go in and checked as they come out.
 pub(super) struct Rows<T> {
     name: &'static str,
@@ -93,10 +100,7 @@ impl<T> Rows<T> {
     }
 
     fn unseal(&self, key: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Fault> {
-        match sealed.split_last_chunk::<CHECKSUM_BYTES>() {
-            Some((value, sum)) if *sum == checksum(self.name, key, value) => Ok(value.to_vec()),
-            _ => Err(self.damaged(key)),
-        }
+        unsealed(self.name, key, sealed).map(<[u8]>::to_vec).ok_or_else(|| self.damaged(key))
     }
 
     /// What is said of a row that is not what was written.
@@ -126,6 +130,17 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
             Some(sealed) => self.unseal(key, sealed.value()).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The bytes of an object in a row of `log`; none where the row is missing or says that it
+    /// is something else. Not verified: whoever asked for the object hashes it.
+    pub(super) fn object(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, Fault> {
+        let row = self.table.get(key)?;
+        let sealed = row.as_ref().and_then(|row| row.value().split_last_chunk::<CHECKSUM_BYTES>());
+        Ok(match sealed {
+            Some(([OBJECT, bytes @ ..], _)) => Some(bytes.into()),
+            _ => None,
+        })
     }
 
     /// The rows of a range, lowest key first or last.
@@ -188,6 +203,23 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
                 rows.len()
             )))
         }
+    }
+
+    /// The number after the last row of `log`: found from the end, where damaged rows are passed
+    /// over and counted.
+    pub(super) fn end(&self) -> Result<u64, Fault> {
+        let mut damaged = 0;
+        for row in self.range(ALL_ROWS, Direction::Down)? {
+            match row {
+                Ok((key, _)) => {
+                    let last = decode_number(&key).ok_or_else(|| self.damaged(&key))?;
+                    return Ok(last + 1 + damaged);
+                }
+                Err(Fault::Row(_)) => damaged += 1,
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(damaged)
     }
 
     /// How many rows the table says it has.

@@ -1,16 +1,16 @@
 //! Storage that can be taken away from a database that must not be closed.
 
-use std::fmt::Debug;
 use std::io;
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError, RwLock};
 
 use redb::{BackendError, StorageBackend};
+
+use crate::backend::descriptor::Descriptor;
 
 /// What redb is given. Once it is taken away, every call fails, and the file and its lock are
 /// free, whatever becomes of the database.
 #[derive(Debug)]
-pub(super) struct Detachable<S>(Arc<RwLock<Option<S>>>);
+pub(super) struct Detachable<S>(Descriptor<S>);
 
 /// Takes storage away from its database.
 pub(super) struct Storage(Box<dyn Fn() + Send + Sync>);
@@ -22,22 +22,17 @@ impl Storage {
 }
 
 impl<S: StorageBackend> Detachable<S> {
-    pub(super) fn new(storage: S) -> (Self, Storage) {
-        let shared = Arc::new(RwLock::new(Some(storage)));
-        let handle = Arc::clone(&shared);
-        let detach = move || {
-            if let Some(storage) = handle.write().unwrap_or_else(PoisonError::into_inner).take() {
-                let _ = storage.close(); // dropping it frees the file in any case
-            }
-        };
-        (Self(shared), Storage(Box::new(detach)))
+    pub(super) fn open<E>(open: impl FnOnce() -> Result<S, E>) -> Result<(Self, Storage), E> {
+        let storage = Descriptor::open(open)?;
+        let handle = storage.clone();
+        // Dropping it frees the file in any case.
+        let detach = move || handle.take(|storage| drop(storage.close()));
+        Ok((Self(storage), Storage(Box::new(detach))))
     }
 
     fn with<T, E: From<io::Error>>(&self, call: impl FnOnce(&S) -> Result<T, E>) -> Result<T, E> {
-        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
-            Some(storage) => call(storage),
-            None => Err(io::Error::from(io::ErrorKind::NotConnected).into()),
-        }
+        let done = self.0.with(call);
+        done.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::NotConnected).into()))
     }
 }
 

@@ -4,32 +4,45 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
 
-use redb::{ReadTransaction, ReadableTable};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable};
 
 use super::index::Pending;
-use super::publish::{is_counted, local_row_key};
-use super::rows::{self, Direction, LOG, LogRow, META, META_ROW, NODES, REFS, Rows, WHERE};
+use super::publish::{Written, is_counted, local_row_key};
+use super::rows::{self, Bytes, Direction, LOG, LogRow, META, META_ROW, NODES, REFS, Rows, WHERE};
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
-    BackendError, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number, ObjectId,
-    Outcome, Record, RowRange, View, is_empty_range,
+    BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number,
+    ObjectId, Outcome, Record, RowRange, View, is_empty_range,
 };
 
 /// A read transaction with the part of the index that belongs to it.
 pub(super) struct RedbView<'b> {
     pub(super) backend: &'b RedbBackend,
     pub(super) generation: u64,
-    pub(super) moment: Moment,
+    pub(super) moment: Arc<Moment>,
 }
 
-/// What the answers come from.
+/// What the answers come from: the file after one publish, and what belongs to it.
 pub(super) struct Moment {
     pub(super) transaction: ReadTransaction,
-    pub(super) pending: Arc<Pending>,
+    log: Table,
+    /// None in a file that is examined and whose table cannot be opened.
+    places: Option<Table>,
+    pub(super) pending: Pending,
+    /// Every branch; none where the table could not be read when the file was opened.
+    pub(super) tips: Option<Tips>,
+    /// What is known to be wrong with the file.
+    pub(super) damage: Option<String>,
 }
 
+/// Opened once a moment: finding a table costs as much as finding a row.
+pub(super) type Table = Rows<ReadOnlyTable<Bytes, Bytes>>;
+
+/// Where each branch points.
+pub(super) type Tips = BTreeMap<BranchName, CommitId>;
+
 impl RedbView<'_> {
-    fn ask<T>(
+    pub(super) fn ask<T>(
         &self,
         question: impl FnOnce(&Moment) -> Result<T, Fault>,
     ) -> Result<T, BackendError> {
@@ -42,18 +55,25 @@ impl View for RedbView<'_> {
         self.ask(|moment| moment.object(id))
     }
 
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        self.ask(|moment| moment.place(id))
+    }
+
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {
+        if let Some(tips) = &self.moment.tips {
+            return Ok(tips.get(name).copied());
+        }
         self.ask(|moment| {
             let transaction = &moment.transaction;
             reference(&read(transaction, REFS)?, &read(transaction, META)?, name)
         })
     }
 
-    fn references(&self) -> Result<BTreeMap<BranchName, CommitId>, BackendError> {
-        self.ask(|moment| {
-            let transaction = &moment.transaction;
-            references(&read(transaction, REFS)?, &read(transaction, META)?)
-        })
+    fn references(&self) -> Result<Tips, BackendError> {
+        match &self.moment.tips {
+            Some(tips) => Ok(tips.clone()),
+            None => self.ask(Moment::references),
+        }
     }
 
     fn record(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, BackendError> {
@@ -92,20 +112,95 @@ impl View for RedbView<'_> {
 }
 
 impl Moment {
+    /// The moment after the last publish. What was known of the file at an earlier one is read
+    /// on from there.
+    pub(super) fn new(
+        transaction: ReadTransaction,
+        known: Pending,
+        damage: Option<String>,
+    ) -> Result<Self, Fault> {
+        let (log, places) = (read(&transaction, LOG)?, read(&transaction, WHERE)?);
+        let pending = known.read_on(&transaction)?;
+        let places = Some(places);
+        let mut moment = Self { transaction, log, places, pending, tips: None, damage };
+        moment.tips = moment.references().ok();
+        Ok(moment)
+    }
+
+    /// The moment of a file that is examined: what its log holds has been found row by row.
+    pub(super) fn examined(
+        transaction: ReadTransaction,
+        pending: Pending,
+        damage: String,
+    ) -> Result<Self, Fault> {
+        let log = read(&transaction, LOG)?;
+        let places = read(&transaction, WHERE).ok();
+        Ok(Self { transaction, log, places, pending, tips: None, damage: Some(damage) })
+    }
+
+    /// Goes on to the moment after a publish; views keep the one they have.
+    pub(super) fn advance(
+        moment: &mut Arc<Self>,
+        transaction: ReadTransaction,
+        batch: &Batch,
+        Written { added, indexed }: Written,
+    ) -> Result<(), Fault> {
+        let (log, places) = (read(&transaction, LOG)?, Some(read(&transaction, WHERE)?));
+        if let Some(moment) = Arc::get_mut(moment) {
+            (moment.log, moment.places, moment.transaction) = (log, places, transaction);
+        } else {
+            let (pending, tips) = (moment.pending.clone(), moment.tips.clone());
+            *moment = Arc::new(Self { transaction, log, places, pending, tips, damage: None });
+        }
+        let Some(moment) = Arc::get_mut(moment) else { return Ok(()) }; // it has one owner by now
+        if indexed {
+            moment.pending = Pending::from(added.end);
+        } else {
+            moment.pending.extend(added);
+        }
+        if let Some(tips) = &mut moment.tips {
+            for edit in &batch.refs {
+                match edit.new {
+                    Some(commit) => _ = tips.insert(edit.name.clone(), commit),
+                    None => _ = tips.remove(&edit.name),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn references(&self) -> Result<Tips, Fault> {
+        references(&read(&self.transaction, REFS)?, &read(&self.transaction, META)?)
+    }
+
+    /// Refuses in a damaged file what would be answered from a table whose rows nobody counts:
+    /// a page that says it is empty takes rows away without a word.
+    fn trust(&self, table: &str) -> Result<(), Fault> {
+        match &self.damage {
+            None => Ok(()),
+            Some(what) => {
+                Err(Fault::Row(format!("{what}; rows of the table {table} may be missing")))
+            }
+        }
+    }
+
     fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
         let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
+        let log = &self.log;
+        if let Some(bytes) = log.object(&rows::encode_number(number.0))? {
+            return Ok(Outcome::Present(bytes));
+        }
         match self.log_row(number)? {
-            LogRow::Object(bytes) => Ok(Outcome::Present(bytes.into())),
             LogRow::Erased(erased) if erased == *id => Ok(Outcome::Erased),
             _ => Err(unexpected(number)),
         }
     }
 
-    fn place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
+    pub(super) fn place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
         if let Some((_, number)) = self.pending.objects.get(id) {
             return Ok(Some(*number));
         }
-        let places = read(&self.transaction, WHERE)?;
+        let places = self.places()?;
         let Some(value) = places.get(id.as_bytes())? else { return Ok(None) };
         let (_, number) =
             rows::decode_place(&value).ok_or_else(|| places.damaged(id.as_bytes()))?;
@@ -113,11 +208,13 @@ impl Moment {
     }
 
     /// A row that must be there.
-    fn log_row(&self, number: Number) -> Result<LogRow, Fault> {
-        let log = read(&self.transaction, LOG)?;
-        let key = rows::encode_number(number.0);
-        let value = log.get(&key)?.ok_or_else(|| log.damaged(&key))?;
-        rows::decode_log_row(&value).ok_or_else(|| log.damaged(&key))
+    pub(super) fn log_row(&self, number: Number) -> Result<LogRow, Fault> {
+        log_row(&self.log, number)
+    }
+
+    fn places(&self) -> Result<&Table, Fault> {
+        let unread = || Fault::Row(format!("the table {WHERE} cannot be read"));
+        self.places.as_ref().ok_or_else(unread)
     }
 
     /// A record with the change set that may stand beside it.
@@ -157,7 +254,7 @@ impl Moment {
         before: Option<Number>,
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, Fault> {
-        let log = read(&self.transaction, LOG)?;
+        let log = &self.log;
         let mut found = Vec::new();
         let mut next = before.map_or(self.pending.end, |before| before.0.min(self.pending.end));
         let end = Bound::Excluded(rows::encode_number(next).to_vec());
@@ -186,23 +283,10 @@ impl Moment {
         before: Option<Number>,
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, Fault> {
-        let before = before.map_or(u64::MAX, |before| before.0);
-        let nodes = read(&self.transaction, NODES)?;
-        let range = (
-            Bound::Included(rows::node_key(node, 0)),
-            Bound::Excluded(rows::node_key(node, before)),
-        );
-        let indexed = nodes.range(range, Direction::Down)?.map(|row| {
-            let (key, _) = row?;
-            rows::node_key_number(&key).ok_or_else(|| nodes.damaged(&key))
-        });
-        let pending = self.pending.nodes.get(node).into_iter().flatten().rev();
-        let pending = pending.copied().filter(|number| *number < before).map(Ok);
-        pending
-            .chain(indexed)
-            .take(limit)
+        self.trust(NODES)?;
+        self.numbers(node, before, limit)?
+            .into_iter()
             .map(|number| {
-                let number = Number(number?);
                 let LogRow::Record { record, changes_follow } = self.log_row(number)? else {
                     return Err(unexpected(number));
                 };
@@ -216,6 +300,28 @@ impl Moment {
             .collect()
     }
 
+    /// The numbers of the records that the index names for a node, newest first.
+    pub(super) fn numbers(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Number>, Fault> {
+        let before = before.map_or(u64::MAX, |before| before.0);
+        let nodes = read(&self.transaction, NODES)?;
+        let range = (
+            Bound::Included(rows::node_key(node, 0)),
+            Bound::Excluded(rows::node_key(node, before)),
+        );
+        let indexed = nodes.range(range, Direction::Down)?.map(|row| {
+            let (key, _) = row?;
+            rows::node_key_number(&key).ok_or_else(|| nodes.damaged(&key))
+        });
+        let pending = self.pending.nodes.get(node).into_iter().flatten().rev();
+        let pending = pending.copied().filter(|number| *number < before).map(Ok);
+        pending.chain(indexed).take(limit).map(|number| number.map(Number)).collect()
+    }
+
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, Fault> {
         if is_empty_range(&range) {
             return Ok(Vec::new());
@@ -227,6 +333,7 @@ impl Moment {
             found.retain(|(key, _)| std::ops::RangeBounds::contains(&range, key));
             return Ok(found);
         }
+        self.trust(table.as_str())?;
         if table != LocalTable::Meta {
             return rows.range(range, Direction::Up)?.collect();
         }
@@ -251,7 +358,7 @@ impl Moment {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        let places = read(&self.transaction, WHERE)?;
+        let places = self.places()?;
         let [start, end] = [range.start(), range.end()].map(|id| id.as_bytes().to_vec());
         let range_of_keys = (Bound::Included(start), Bound::Included(end));
         let indexed = places.range(range_of_keys, Direction::Up)?.filter_map(|row| {
@@ -271,6 +378,13 @@ impl Moment {
         found.extend(pending.map(|(id, (kind, _))| (*id, *kind)));
         Ok(found.into_iter().take(limit).collect())
     }
+}
+
+/// A row of `log` that must be there.
+pub(super) fn log_row(log: &Table, number: Number) -> Result<LogRow, Fault> {
+    let key = rows::encode_number(number.0);
+    let value = log.get(&key)?.ok_or_else(|| log.damaged(&key))?;
+    rows::decode_log_row(&value).ok_or_else(|| log.damaged(&key))
 }
 
 fn unexpected(number: Number) -> Fault {
@@ -293,7 +407,7 @@ pub(super) fn reference<T: ReadableTable<&'static [u8], &'static [u8]>>(
 fn references<T: ReadableTable<&'static [u8], &'static [u8]>>(
     refs: &Rows<T>,
     meta: &Rows<T>,
-) -> Result<BTreeMap<BranchName, CommitId>, Fault> {
+) -> Result<Tips, Fault> {
     let rows = refs.whole(read_number(meta, &rows::count_key("refs"))?)?;
     let decode =
         |(key, value): LocalRow| rows::decode_ref(&key, &value).ok_or_else(|| refs.damaged(&key));

@@ -1,23 +1,21 @@
 //! Taking the lease, holding it and letting it go.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::path::{Path, PathBuf};
+use std::fs::{self, TryLockError};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::backend::redb::{RedbBackend, Settings};
+use super::{Holder, HolderState, LOOK, LeaseFiles, VIEWS, Wait};
+use crate::backend::descriptor::Descriptor;
+use crate::backend::redb::{Access, OnRepair, RedbBackend, Settings};
 use crate::backend::{Backend, BackendError};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::id::{BranchName, CommitId};
 use crate::store::engine::LOCK_FILE;
-use crate::store::files;
-
-pub(crate) const WANT_FILE: &str = "want";
-pub(crate) const HOLDER_FILE: &str = "holder";
+use crate::store::environment::Waiting;
 
 /// A data file up to this size has its pages checked at every open, which takes a few
 /// milliseconds: damage to the notes redb keeps of free pages would end the process (ADR 0012).
@@ -37,9 +35,8 @@ pub(crate) struct Leased {
     backend: OnceLock<RedbBackend>,
     /// Kept open for the engine's life, also for the registry: it is what tells one store from
     /// another.
-    lock: File,
-    want: File,
-    holder: File,
+    files: Descriptor<LeaseFiles>,
+    is_read_only: bool,
     options: Options,
     /// The process that opened this. A forked child must not touch it.
     process: u32,
@@ -56,12 +53,14 @@ pub(crate) struct Options {
     pub(crate) root: PathBuf,
     /// The name of this machine.
     pub(crate) host: String,
-    /// How long to wait for another process.
+    /// How long to wait for another process, where no handle says.
     pub(crate) busy_timeout: Duration,
+    /// Told of whoever waits.
+    pub(crate) waiting: Arc<dyn Waiting>,
     /// A store that is not written is let go after this long.
     pub(crate) idle: Duration,
-    /// Check every page of the data file when it is opened, however large it is.
-    pub(crate) check_pages: bool,
+    /// Only look at the data file: see [`Settings::examine`].
+    pub(crate) examine: bool,
     /// Refuses when the store is no longer the one that was opened.
     pub(crate) check: Box<dyn Fn() -> Result<(), Error> + Send + Sync>,
 }
@@ -80,9 +79,8 @@ pub(super) struct State {
     /// The branches when the store was let go.
     tips: Option<Tips>,
     has_watcher: bool,
-    /// How many attempts to get the store failed, and why the last one did.
-    failures: u64,
-    failure: Option<Error>,
+    /// How often this process got the store.
+    acquired: u64,
 }
 
 pub(super) type Tips = Arc<BTreeMap<BranchName, CommitId>>;
@@ -100,16 +98,9 @@ pub(super) enum Purpose {
     Group,
 }
 
-thread_local! {
-    /// How many views this thread has open: it must get another, or it would wait for itself.
-    pub(super) static VIEWS: Cell<usize> = const { Cell::new(0) };
-}
-
 impl Leased {
-    /// Opens the files in a store's directory; takes nothing yet.
-    pub(crate) fn new(directory: &Path, lock: File, options: Options) -> Result<Arc<Self>, Error> {
-        let open = |name| open_file(&directory.join(name));
-        let (want, holder) = (open(WANT_FILE)?, open(HOLDER_FILE)?);
+    /// Takes nothing yet.
+    pub(crate) fn new(files: Descriptor<LeaseFiles>, options: Options) -> Arc<Self> {
         let now = Instant::now();
         let state = State {
             status: Status::Free,
@@ -122,20 +113,19 @@ impl Leased {
             counter: 0,
             tips: None,
             has_watcher: false,
-            failures: 0,
-            failure: None,
+            acquired: 0,
         };
-        Ok(Arc::new_cyclic(|myself| Self {
+        let is_read_only = files.with(|files| files.is_read_only).unwrap_or(true);
+        Arc::new_cyclic(|myself| Self {
             backend: OnceLock::new(),
-            lock,
-            want,
-            holder,
+            files,
+            is_read_only,
             options,
             process: std::process::id(),
             myself: myself.clone(),
             state: Mutex::new(state),
             changed: Condvar::new(),
-        }))
+        })
     }
 
     /// Refuses in a process that was forked from the one that opened the store: the locks and
@@ -144,12 +134,44 @@ impl Leased {
         if self.is_mine() {
             return Ok(());
         }
-        let message = "this handle of the store was opened before the process was forked";
+        let message = "the process was forked inside this call; it goes on in the parent alone";
         Err(Error::new(ErrorKind::Io, message).hint(Hint::Reopen))
     }
 
-    pub(super) fn is_mine(&self) -> bool {
+    pub(crate) fn is_mine(&self) -> bool {
         std::process::id() == self.process
+    }
+
+    /// Refuses where the store can only be read.
+    pub(crate) fn check_writable(&self) -> Result<(), Error> {
+        if !self.is_read_only {
+            return Ok(());
+        }
+        let root = self.options.root.display();
+        let message = format!("the store at {root} can only be read: its files cannot be written");
+        Err(Error::new(ErrorKind::Io, message).hint(Hint::CheckPermissions))
+    }
+
+    /// A call that may have to wait begins.
+    pub(crate) fn wait(&self) -> Wait {
+        Wait::begin(self.options.busy_timeout)
+    }
+
+    /// Refuses to wait on for a thread that waits for another process, when the caller's time is
+    /// over or it is told to stop. No lock is held: who is asked may need Python's.
+    pub(crate) fn wait_on(&self, wait: &mut Wait) -> Result<(), Error> {
+        if wait.is_time_to_look() {
+            self.options.waiting.check()?;
+        }
+        let is_repairing = self.is_repairing();
+        let state = self.state();
+        let is_acquiring = state.status == Status::Acquiring;
+        wait.count_from(state.acquired);
+        drop(state);
+        if wait.is_over(is_acquiring && !is_repairing) && is_acquiring {
+            return Err(self.busy(wait, false));
+        }
+        Ok(())
     }
 
     /// Keeps the store for a group of writes.
@@ -175,8 +197,8 @@ impl Leased {
 
     pub(super) fn hold(&self, purpose: Purpose) -> Result<(), Error> {
         self.check_process()?;
+        let mut wait = None;
         let mut state = self.state();
-        let mut failures = None;
         loop {
             let is_inside = purpose == Purpose::View && (state.is_group_open || VIEWS.get() > 0);
             match state.status {
@@ -185,31 +207,30 @@ impl Leased {
                     state.is_group_open |= purpose == Purpose::Group;
                     return Ok(());
                 }
-                // Who waited for an attempt shares what came of it.
-                Status::Free if failures.is_some_and(|before| before != state.failures) => {
-                    let failure = state.failure.as_ref().map(Error::repeat);
-                    return Err(failure.unwrap_or_else(|| Error::corrupt("no lease")));
-                }
                 Status::Free => {
                     state.status = Status::Acquiring;
                     let handed_over = state.handed_over.take();
                     drop(state);
-                    let acquired = self.acquire(handed_over);
+                    let wait = wait.get_or_insert_with(|| self.wait());
+                    let acquired = self.acquire(handed_over, wait);
                     state = self.state();
+                    // Should this have failed, the others try by themselves, for as long as each
+                    // has time.
                     self.changed.notify_all();
                     match acquired {
                         Ok(counter) => self.begin(&mut state, counter),
                         Err(error) => {
                             state.status = Status::Free;
-                            state.failures += 1;
-                            state.failure = Some(error.repeat());
                             return Err(error);
                         }
                     }
                 }
                 Status::Held | Status::Acquiring => {
-                    failures.get_or_insert(state.failures);
-                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    let wait = wait.get_or_insert_with(|| self.wait());
+                    let changed = self.changed.wait_timeout(state, LOOK);
+                    drop(changed.unwrap_or_else(PoisonError::into_inner));
+                    self.wait_on(wait)?;
+                    state = self.state();
                 }
             }
         }
@@ -218,6 +239,7 @@ impl Leased {
     fn begin(&self, state: &mut State, counter: u64) {
         let now = Instant::now();
         state.status = Status::Held;
+        state.acquired += 1;
         state.is_leaving = false;
         (state.since, state.last_write) = (now, now);
         (state.counter, state.tips) = (counter, None);
@@ -242,48 +264,44 @@ impl Leased {
             state.tips = tips.ok().map(Arc::new);
             backend.release();
         }
-        // An unlock that fails leaves the lock to the end of the process; nothing else helps.
-        let _ = self.lock.unlock();
+        self.write_holder(state.counter, HolderState::Free);
+        self.files.with(LeaseFiles::unlock);
         state.status = Status::Free;
         state.is_leaving = false;
         state.handed_over = is_wanted.then(Instant::now);
         self.changed.notify_all();
     }
 
-    /// Whether another process waits for the store.
     fn is_wanted(&self) -> bool {
-        match self.want.try_lock_shared() {
-            Ok(()) => {
-                let _ = self.want.unlock();
-                false
-            }
-            Err(TryLockError::WouldBlock) => true,
-            Err(TryLockError::Error(_)) => false,
-        }
+        self.files.with(LeaseFiles::is_wanted).unwrap_or(false)
+    }
+
+    fn is_repairing(&self) -> bool {
+        self.read_holder().is_some_and(|holder| holder.state == HolderState::Repairing)
     }
 
     /// Waits for the lock, opens the file and returns the new count.
-    fn acquire(&self, handed_over: Option<Instant>) -> Result<u64, Error> {
+    fn acquire(&self, handed_over: Option<Instant>, wait: &mut Wait) -> Result<u64, Error> {
         if let Some(moment) = handed_over {
             while moment.elapsed() < STAY_OFF && self.is_wanted() {
                 thread::sleep(RETRY[0]);
             }
         }
-        let mut wants = Wants { want: &self.want, has: false };
-        let mut deadline = Instant::now() + self.options.busy_timeout;
+        let mut wants = Wants { files: &self.files, has: false };
         let mut pause = RETRY[0];
         loop {
-            let is_foreign = match self.lock.try_lock() {
+            let locked = self.files.with(LeaseFiles::try_lock);
+            let is_foreign = match locked.unwrap_or(Err(TryLockError::WouldBlock)) {
                 Ok(()) => match self.opened(&mut wants) {
-                    Err(error) => {
-                        let _ = self.lock.unlock();
-                        return Err(error);
-                    }
                     Ok(Some(counter)) => return Ok(counter),
                     // A program that knows of no lease has the data file.
                     Ok(None) => {
-                        let _ = self.lock.unlock();
+                        self.files.with(LeaseFiles::unlock);
                         true
+                    }
+                    Err(error) => {
+                        self.files.with(LeaseFiles::unlock);
+                        return Err(error);
                     }
                 },
                 Err(TryLockError::WouldBlock) => {
@@ -294,14 +312,13 @@ impl Leased {
                     return Err(Error::io(format!("cannot lock {LOCK_FILE}"), error));
                 }
             };
-            if Instant::now() >= deadline {
-                return Err(self.busy(is_foreign));
+            if wait.is_over(!self.is_repairing()) {
+                return Err(self.busy(wait, is_foreign));
+            }
+            if wait.is_time_to_look() {
+                self.options.waiting.check()?;
             }
             thread::sleep(pause);
-            if self.read_holder().is_some_and(|holder| holder.is_opening) {
-                // After a kill the file is walked first, which may take long.
-                deadline += pause;
-            }
             pause = (pause * 2).min(RETRY[1]);
         }
     }
@@ -311,60 +328,84 @@ impl Leased {
     fn opened(&self, wants: &mut Wants<'_>) -> Result<Option<u64>, Error> {
         wants.drop_it();
         (self.options.check)()?;
-        let counter = self.read_holder().map_or(0, |holder| holder.counter).wrapping_add(1);
-        self.write_holder(counter, true);
+        let mut counter = self.read_holder().map_or(0, |holder| holder.counter);
+        if !self.is_read_only {
+            counter = counter.wrapping_add(1);
+        }
+        self.write_holder(counter, HolderState::Holding);
         let opened = match self.backend.get() {
             Some(backend) => backend.view().map(drop),
-            None => RedbBackend::open(&self.options.data, self.settings())
-                .map(|backend| _ = self.backend.set(backend)),
+            None => self.open_file().map(|backend| _ = self.backend.set(backend)),
         };
-        self.write_holder(counter, false);
         match opened {
             Ok(()) => Ok(Some(counter)),
-            Err(BackendError::Locked) => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                self.write_holder(counter, HolderState::Free);
+                match error {
+                    BackendError::Locked => Ok(None),
+                    error => Err(error.into()),
+                }
+            }
         }
+    }
+
+    fn open_file(&self) -> Result<RedbBackend, BackendError> {
+        let access = if self.is_read_only { Access::Read } else { Access::Write };
+        let on_repair: OnRepair = {
+            let myself = self.myself.clone();
+            Arc::new(move |done| {
+                let Some(leased) = myself.upgrade() else { return };
+                let is_over = done >= 1.0;
+                if let Some(holder) = leased.read_holder() {
+                    let state = if is_over { HolderState::Holding } else { HolderState::Repairing };
+                    leased.write_holder(holder.counter, state);
+                }
+                leased.options.waiting.repairing(done);
+            })
+        };
+        RedbBackend::open_as(&self.options.data, access, self.settings(), Some(on_repair))
     }
 
     fn settings(&self) -> Settings {
         let small = fs::metadata(&self.options.data).is_ok_and(|file| file.len() <= CHECKED_BYTES);
-        Settings { check_pages: small || self.options.check_pages, ..Settings::default() }
+        let examine = self.options.examine;
+        Settings { check_pages: small || examine, examine, ..Settings::default() }
     }
 
-    fn busy(&self, is_foreign: bool) -> Error {
-        let who = match self.read_holder().filter(|_| !is_foreign) {
+    fn busy(&self, wait: &Wait, is_foreign: bool) -> Error {
+        let holder = self.read_holder();
+        let who = match holder.filter(|holder| !is_foreign && holder.state != HolderState::Free) {
             Some(Holder { pid, host, .. }) => format!("process {pid} on {host}"),
             None => "another process".into(),
         };
         let message = format!(
             "{who} holds the store at {}; waited {:.1} s",
             self.options.root.display(),
-            self.options.busy_timeout.as_secs_f64()
+            wait.patience().as_secs_f64()
         );
         Error::new(ErrorKind::Busy, message).hint(Hint::WaitOrStop)
     }
 
-    /// Written without a sync: it says what a process that lives does.
-    pub(super) fn write_holder(&self, counter: u64, is_opening: bool) {
-        let state = if is_opening { "opening" } else { "holding" };
-        let host: String =
-            self.options.host.chars().filter(char::is_ascii_graphic).take(64).collect();
-        let line = format!("{counter:016x} {state} {} {host}", std::process::id());
-        // What cannot be written here is missed by readers alone: they take the lease.
-        let _ = files::write_at_start(&self.holder, format!("{line:<127}\n").as_bytes());
+    pub(super) fn write_holder(&self, counter: u64, state: HolderState) {
+        if !self.is_read_only {
+            let host = self.options.host.clone();
+            let holder = Holder { counter, state, pid: self.process, host };
+            self.files.with(|files| holder.write(&files.holder));
+        }
     }
 
     fn read_holder(&self) -> Option<Holder> {
-        let mut bytes = [0; 128];
-        let length = files::read_at_start(&self.holder, &mut bytes).ok()?;
-        let text = str::from_utf8(bytes.get(..length)?).ok()?;
-        let mut words = text.split_whitespace();
-        Some(Holder {
-            counter: u64::from_str_radix(words.next()?, 16).ok()?,
-            is_opening: words.next()? == "opening",
-            pid: words.next()?.parse().ok()?,
-            host: words.next().unwrap_or("this machine").to_owned(),
-        })
+        self.files.with(|files| Holder::read(&files.holder)).flatten()
+    }
+
+    /// Whether this process has the store; none where that may be changing.
+    pub(super) fn is_held(&self) -> Option<bool> {
+        let state = self.state.try_lock().ok()?;
+        match state.status {
+            Status::Held => (!state.is_leaving).then_some(true),
+            Status::Free => Some(false),
+            Status::Acquiring => None,
+        }
     }
 
     /// The branches, where this process has let the store go and none has taken it since.
@@ -388,6 +429,15 @@ impl Drop for Leased {
     fn drop(&mut self) {
         if !self.is_mine() {
             std::mem::forget(self.backend.take());
+            return;
+        }
+        let (status, counter) = {
+            let state = self.state();
+            (state.status, state.counter)
+        };
+        if status == Status::Held {
+            // The lock goes with its file, last of all.
+            self.write_holder(counter, HolderState::Free);
         }
     }
 }
@@ -413,28 +463,20 @@ fn watch(leased: &Weak<Leased>) {
     }
 }
 
-/// What `holder` says.
-struct Holder {
-    pub(super) counter: u64,
-    is_opening: bool,
-    pid: u32,
-    host: String,
-}
-
 /// The lock on `want`, while it is had.
 struct Wants<'l> {
-    want: &'l File,
+    files: &'l Descriptor<LeaseFiles>,
     has: bool,
 }
 
 impl Wants<'_> {
     fn ask(&mut self) {
-        self.has = self.has || self.want.try_lock().is_ok();
+        self.has = self.has || self.files.with(LeaseFiles::want).unwrap_or(false);
     }
 
     fn drop_it(&mut self) {
         if std::mem::take(&mut self.has) {
-            let _ = self.want.unlock();
+            self.files.with(LeaseFiles::want_no_more);
         }
     }
 }
@@ -443,17 +485,6 @@ impl Drop for Wants<'_> {
     fn drop(&mut self) {
         self.drop_it();
     }
-}
-
-/// Opens one of the lock files, which old stores may lack.
-pub(crate) fn open_file(path: &Path) -> Result<File, Error> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(|error| Error::io(format!("cannot open {}", path.display()), error))
 }
 
 impl fmt::Debug for Leased {

@@ -1,16 +1,27 @@
 //! The data file as a backend that takes the lease when it is needed.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::{Leased, Purpose, Tips, VIEWS};
+use super::{HolderState, Leased, Purpose, Tips};
 use crate::backend::{
-    Backend, BackendError, Batch, LocalRow, LocalTable, Number, Outcome, PublishError, Record,
-    RowRange, View,
+    Backend, BackendError, Batch, Found, LocalRow, LocalTable, Number, Outcome, PublishError,
+    Record, RowRange, View,
 };
+use crate::error::Error;
 use crate::id::{BranchName, CommitId, NodeId, ObjectId};
 use crate::object::Kind;
+
+thread_local! {
+    /// How many views this thread has open: it must get another, or it would wait for itself.
+    pub(super) static VIEWS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// In a forked child: the views of its one thread are its parent's.
+pub(crate) fn forget_views() {
+    VIEWS.set(0);
+}
 
 impl Backend for Leased {
     fn name(&self) -> &'static str {
@@ -21,13 +32,25 @@ impl Backend for Leased {
         Ok(Box::new(LeasedView { leased: self, open: OnceCell::new() }))
     }
 
+    fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
+        if !self.is_mine() {
+            return None;
+        }
+        if self.is_held()? {
+            self.backend().ok()?.known_tip(name)
+        } else {
+            self.known_tips().map(|tips| tips.get(name).copied())
+        }
+    }
+
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
+        self.check_writable().map_err(refused)?;
         let _use = Use::begin(self)?;
         let published = self.backend()?.publish(batch);
         // Also after an error: it may have landed.
         let mut state = self.state();
         state.counter = state.counter.wrapping_add(1);
-        self.write_holder(state.counter, false);
+        self.write_holder(state.counter, HolderState::Holding);
         published
     }
 
@@ -35,6 +58,15 @@ impl Backend for Leased {
         let _use = Use::begin(self).ok()?;
         self.backend().ok()?.damage()
     }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        let _use = Use::begin(self)?;
+        self.backend()?.inspect(tell)
+    }
+}
+
+fn refused(error: Error) -> BackendError {
+    BackendError::Refused(Box::new(error))
 }
 
 /// Keeps the file open.
@@ -42,7 +74,7 @@ struct Use<'l>(&'l Leased);
 
 impl<'l> Use<'l> {
     fn begin(leased: &'l Leased) -> Result<Self, BackendError> {
-        leased.hold(Purpose::View).map_err(|error| BackendError::Refused(Box::new(error)))?;
+        leased.hold(Purpose::View).map_err(refused)?;
         VIEWS.set(VIEWS.get() + 1);
         Ok(Self(leased))
     }
@@ -50,6 +82,10 @@ impl<'l> Use<'l> {
 
 impl Drop for Use<'_> {
     fn drop(&mut self) {
+        // In a forked child it is its parent's.
+        if !self.0.is_mine() {
+            return;
+        }
         VIEWS.set(VIEWS.get().saturating_sub(1));
         self.0.drop_use(&mut self.0.state());
     }
@@ -92,6 +128,10 @@ impl LeasedView<'_> {
 impl View for LeasedView<'_> {
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError> {
         self.open()?.object(id)
+    }
+
+    fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
+        self.open()?.number(id)
     }
 
     fn reference(&self, name: &BranchName) -> Result<Option<CommitId>, BackendError> {

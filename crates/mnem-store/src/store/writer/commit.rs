@@ -2,7 +2,7 @@
 
 use crate::backend::{Batch, Change, ChangeSet, Entry, Expected, Operation, Record};
 use crate::codec::Encoded;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
 use crate::index;
 use crate::object::{Commit, MemoryNode};
@@ -43,19 +43,22 @@ impl Engine {
     }
 
     /// The edit that puts a prepared node in place of a version, with the object to store; none
-    /// when the version in place says the same already.
+    /// when the version in place says the same already. One that cannot be read says nothing, so
+    /// that a lost memory can be written again.
     pub(crate) fn replacement(
         &self,
         prepared: Prepared,
         current: Option<NodeVersionId>,
     ) -> Result<Option<(NodeVersionId, Encoded)>, Error> {
         let Prepared { node, version, object } = prepared;
-        if let Some(current) = current
-            && self.node_at(&node.id, current)?.same(&node)
-        {
-            return Ok(None);
-        }
-        Ok(Some((version, object)))
+        let is_same = match current.map(|current| self.node_at(&node.id, current)).transpose() {
+            Ok(current) => current.is_some_and(|current| current.same(&node)),
+            Err(error) if matches!(error.kind(), ErrorKind::CorruptStore | ErrorKind::NotFound) => {
+                false
+            }
+            Err(error) => return Err(error),
+        };
+        Ok((!is_same).then_some((version, object)))
     }
 
     /// Adds a commit with these edits on its first parent's state, its record and the move of

@@ -10,15 +10,16 @@ use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use crate::backend::cache::Objects;
 use crate::backend::overlay::{self, Overlay, Shown};
-use crate::backend::{Backend, BackendError, Batch, OriginalBackend, PublishError, View};
+use crate::backend::{Backend, BackendError, Batch, Found, OriginalBackend, PublishError, View};
 use crate::error::Error;
-use crate::store::lease::Leased;
+use crate::id::{BranchName, CommitId};
+use crate::store::lease::{LOOK, Leased};
 
 /// A group ends at this many commits,
 const GROUP_COMMITS: usize = 256;
@@ -33,8 +34,15 @@ pub(crate) struct Writer {
     /// What keeps other processes off; a store in memory has none.
     lease: Option<Arc<Leased>>,
     line: Mutex<Line>,
-    /// The store that is only read, of format version 1.
-    refused: Option<PathBuf>,
+    /// Set where nothing may be written: a store of format version 1.
+    refusal: Option<Refusal>,
+}
+
+/// Where a store is that is only read, and which process opened it.
+#[derive(Debug)]
+struct Refusal {
+    root: PathBuf,
+    process: u32,
 }
 
 #[derive(Default)]
@@ -43,7 +51,9 @@ struct Line {
     /// Whether the group has the lease.
     is_leased: bool,
     /// Who waits for a turn, in the order in which they came.
-    waiting: VecDeque<Sender<()>>,
+    waiting: VecDeque<(u64, Sender<()>)>,
+    /// The number of the last who came.
+    came: u64,
     /// Who waits for the group's sync.
     built: Vec<Sender<Result<(), Error>>>,
 }
@@ -58,18 +68,19 @@ impl Writer {
         let group = Arc::new(Group { backend, turn: Mutex::default() });
         let shared = Arc::clone(&group) as Arc<dyn Backend>;
         let objects = Objects::new(shared, cache_bytes);
-        (objects.clone(), Self { objects, group, lease, line: Mutex::default(), refused: None })
+        (objects.clone(), Self { objects, group, lease, line: Mutex::default(), refusal: None })
     }
 
     /// The same writer for the store at `root`, which is of format version 1: it writes nothing.
     pub(crate) fn refusing(self, root: &Path) -> Self {
-        Self { refused: Some(root.to_owned()), ..self }
+        let refusal = Refusal { root: root.to_owned(), process: std::process::id() };
+        Self { refusal: Some(refusal), ..self }
     }
 
     /// Refuses where nothing can be written.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        match &self.refused {
-            Some(root) => {
+        match &self.refusal {
+            Some(Refusal { root, .. }) => {
                 Err(OriginalBackend::read_only(format!("the store at {}", root.display())))
             }
             None => Ok(()),
@@ -86,16 +97,22 @@ impl Writer {
         if self.group.is_mine() {
             return Err(Error::conflict("the store cannot be written from inside its own update"));
         }
-        if let Some(lease) = &self.lease {
-            lease.check_process()?;
-        }
-        self.take_turn();
+        self.check_process()?;
+        self.lease.as_ref().map_or(Ok(()), |lease| lease.check_writable())?;
+        self.take_turn()?;
         if let Err(error) = self.take_lease() {
             self.pass_turn();
             return Err(error);
         }
         self.group.begin();
         let answer = catch_unwind(AssertUnwindSafe(verb));
+        if !self.is_mine() {
+            // Forked inside the verb, as the closure of `update` may: the turn is the parent's.
+            return match answer {
+                Ok(answer) => answer.and_then(|value| self.check_process().map(|()| value)),
+                Err(panic) => resume_unwind(panic),
+            };
+        }
         let landed = self.end_turn(matches!(answer, Ok(Ok(_))));
         match answer {
             Ok(Ok(value)) => landed.map(|()| value),
@@ -131,6 +148,16 @@ impl Writer {
         result
     }
 
+    /// Whether this process opened the store.
+    pub(crate) fn is_mine(&self) -> bool {
+        self.lease.as_ref().is_none_or(|lease| lease.is_mine())
+            && self.refusal.as_ref().is_none_or(|it| it.process == std::process::id())
+    }
+
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        self.lease.as_ref().map_or(Ok(()), |lease| lease.check_process())
+    }
+
     /// How many wait for a turn.
     #[cfg(feature = "test-support")]
     pub(crate) fn waiting(&self) -> usize {
@@ -147,18 +174,31 @@ impl Writer {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_turn(&self) {
-        let called = {
+    /// Waits for a turn. Who waits in line behind one that waits for another process does so
+    /// for as long as it would itself.
+    fn take_turn(&self) -> Result<(), Error> {
+        let (number, called) = {
             let mut line = self.line();
             if !mem::replace(&mut line.is_taken, true) {
-                return;
+                return Ok(());
             }
             let (call, called) = channel();
-            line.waiting.push_back(call);
-            called
+            line.came += 1;
+            let number = line.came;
+            line.waiting.push_back((number, call));
+            (number, called)
         };
-        // A place in the line is only given up by being called.
-        let _ = called.recv();
+        let mut wait = self.lease.as_ref().map(|lease| (lease, lease.wait()));
+        loop {
+            // Nobody drops a place in the line without calling it.
+            let Err(RecvTimeoutError::Timeout) = called.recv_timeout(LOOK) else { return Ok(()) };
+            if let Some((lease, wait)) = &mut wait
+                && let Err(error) = lease.wait_on(wait)
+                && self.line().leave(number)
+            {
+                return Err(error);
+            }
+        }
     }
 
     /// Adds what the verb built to the group, or drops it, and waits until the group is durable.
@@ -169,7 +209,7 @@ impl Writer {
             State::Open => line.waiting.pop_front(),
             State::Empty | State::Full => None,
         };
-        if let Some(next) = next {
+        if let Some((_, next)) = next {
             let (tell, told) = channel();
             line.built.push(tell);
             let _ = next.send(()); // it waits for this
@@ -189,7 +229,7 @@ impl Writer {
     fn pass_turn(&self) {
         let mut line = self.line();
         match line.waiting.pop_front() {
-            Some(next) => _ = next.send(()),
+            Some((_, next)) => _ = next.send(()),
             None => line.is_taken = false,
         }
     }
@@ -212,6 +252,15 @@ impl Writer {
         if let Some(lease) = &self.lease {
             lease.end_group(is_idle);
         }
+    }
+}
+
+impl Line {
+    /// Gives a place up, unless it was called already.
+    fn leave(&mut self, number: u64) -> bool {
+        let before = self.waiting.len();
+        self.waiting.retain(|(other, _)| *other != number);
+        self.waiting.len() < before
     }
 }
 
@@ -313,6 +362,11 @@ impl Backend for Group {
         overlay::view(&*self.backend, overlay, shown)
     }
 
+    fn known_tip(&self, name: &BranchName) -> Option<Option<CommitId>> {
+        let is_mine = self.turn.try_lock().ok()?.thread == Some(thread::current().id());
+        if is_mine { None } else { self.backend.known_tip(name) }
+    }
+
     /// In a turn, keeps the batch for the turn's end; its branches are compared now, so that a
     /// stale batch fails alone.
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
@@ -328,5 +382,10 @@ impl Backend for Group {
 
     fn damage(&self) -> Option<String> {
         self.backend.damage()
+    }
+
+    /// What the group has built is not stored yet, and so not inspected.
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
+        self.backend.inspect(tell)
     }
 }

@@ -1,0 +1,103 @@
+//! Memory at one commit, and the reads that a store and a snapshot share.
+
+#![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value
+
+use mnem_store::{Error, NodeId, Snapshot};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert::Text;
+use crate::errors::{Failure, guarded};
+use crate::types;
+
+/// Memory at one commit.
+///
+/// `mnem.Store.update` hands it to its callable. It does not change, whatever is written later.
+#[pyclass(frozen, name = "Snapshot", module = "mnem")]
+pub struct PySnapshot(pub Snapshot);
+
+#[pymethods]
+impl PySnapshot {
+    /// The id of the commit, 64 hexadecimal digits; `None` on a branch without one.
+    #[getter]
+    fn commit(&self) -> Option<String> {
+        self.0.commit().map(|commit| commit.to_string())
+    }
+
+    /// The node with this id, or `None`.
+    ///
+    /// >>> store = mnem.open(":memory:")
+    /// >>> def extend(memory):
+    /// ...     seats = memory.get("seats")
+    /// ...     return {"seats": 1 if seats is None else seats.content + 1}
+    /// >>> for _ in range(2):
+    /// ...     _ = store.update(extend, message="one more seat")
+    /// >>> store.get("seats").content
+    /// 2
+    fn get<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
+        guarded(|| get(py, &id, || Ok(self.0.clone())))
+    }
+
+    /// Whether there is a node with this id.
+    ///
+    /// >>> store = mnem.open(":memory:")
+    /// >>> def settle(memory):
+    /// ...     return {} if memory.exists("plan") else {"plan": "basic"}
+    /// >>> first = store.update(settle, message="a plan, unless there is one")
+    /// >>> store.update(settle, message="a plan, unless there is one") == first
+    /// True
+    fn exists(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
+        guarded(|| exists(py, &id, || Ok(self.0.clone())))
+    }
+
+    /// The nodes whose id begins with `prefix`, at most `limit` of them, by id.
+    ///
+    /// >>> store = mnem.open(":memory:")
+    /// >>> _ = store.write({"cart:1": "tea", "cart:2": "milk", "plan": 1}, message="learn")
+    /// >>> def clear(memory):
+    /// ...     return dict.fromkeys(memory.memory(prefix="cart:"))
+    /// >>> _ = store.update(clear, message="an empty cart")
+    /// >>> store.exists("cart:1"), store.exists("plan")
+    /// (False, True)
+    #[pyo3(signature = (prefix = None, limit = None))]
+    fn memory<'py>(
+        &self,
+        py: Python<'py>,
+        prefix: Option<Text>,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        guarded(|| memory(py, prefix.as_deref(), limit, || Ok(self.0.clone())))
+    }
+}
+
+/// A node, or `None`.
+pub fn get<'py>(
+    py: Python<'py>,
+    id: &str,
+    snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let id = NodeId::from_stored(id);
+    let node = py.detach(|| snapshot()?.get(&id))?;
+    Ok(types::node_to_python(py, node.as_ref())?)
+}
+
+/// Whether there is a node.
+pub fn exists(
+    py: Python<'_>,
+    id: &str,
+    snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
+) -> Result<bool, Failure> {
+    let id = NodeId::from_stored(id);
+    Ok(py.detach(|| snapshot()?.version(&id))?.is_some())
+}
+
+/// The nodes whose id begins with `prefix`, at most `limit` of them.
+pub fn memory<'py>(
+    py: Python<'py>,
+    prefix: Option<&str>,
+    limit: Option<usize>,
+    snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
+) -> Result<Bound<'py, PyDict>, Failure> {
+    let memory = py.detach(|| snapshot()?.memory(prefix.unwrap_or_default(), limit))?;
+    Ok(types::memory_to_python(py, &memory)?)
+}

@@ -1,0 +1,172 @@
+//! Rows taken straight from the pages of a file that redb does not open.
+//!
+//! A leaf of redb's trees is a page, or several in a row, that begins with its kind and how many
+//! rows it has, then where each key and each value ends, then keys and values. Each row is
+//! believed by its own checksum, whatever stands around it. Pages that were given up still hold
+//! old rows: of the log every row is as good as when it was written, but of a table whose rows
+//! change nobody can say which is the last, so those tables are left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::RedbBackend;
+use super::rows::{self, LOG, LogRow, REFS};
+use crate::backend::{Backend, BackendError, Batch, Expected, PublishError, Record};
+use crate::codec::Encoded;
+
+const PAGE: u64 = 4096;
+/// The first byte of a leaf.
+const LEAF: u8 = 1;
+/// How many entries are written at a time, and how many bytes.
+const BATCH: (usize, usize) = (4_096, 8 << 20);
+
+/// A row whose checksum holds.
+struct Found {
+    table: &'static str,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    /// Where in the file the value is, and its length with the checksum.
+    place: (u64, usize),
+}
+
+/// Fills an empty backend with the objects and records in a file, in the order of their numbers,
+/// and with the branches that no record names. Returns how many objects there are.
+pub(crate) fn carve(path: &Path, into: &RedbBackend) -> Result<u64, BackendError> {
+    let mut pages = Pages(File::open(path)?);
+    let mut log: BTreeMap<u64, Vec<(u64, usize)>> = BTreeMap::new();
+    let mut refs = BTreeMap::new();
+    let length = pages.0.metadata()?.len();
+    for page in (0..length).step_by(usize::try_from(PAGE).unwrap_or(usize::MAX)) {
+        for Found { table, key, value, place } in pages.leaf(page, length)? {
+            match (table, rows::decode_number(&key)) {
+                (LOG, Some(number)) => log.entry(number).or_default().push(place),
+                (LOG, None) => {}
+                _ => refs.extend(rows::decode_ref(&key, &value)),
+            }
+        }
+    }
+    let mut carved = Carved { into, batch: Batch::default(), bytes: 0, objects: 0, waiting: None };
+    for (number, places) in log {
+        let key = rows::encode_number(number);
+        // The same row stands again in pages that were given up.
+        let mut taken = BTreeSet::new();
+        for (at, length) in places {
+            let sealed = pages.read(at, length)?;
+            if !taken.insert(blake3::hash(&sealed).as_bytes().to_owned()) {
+                continue;
+            }
+            let row = rows::unsealed(LOG, &key, &sealed).and_then(rows::decode_log_row);
+            row.map_or(Ok(()), |row| carved.take(row))?;
+        }
+    }
+    carved.end_record();
+    for (name, commit) in refs {
+        if into.view()?.records(Some(&name), None, 1)?.is_empty() {
+            carved.batch.reference(name, Expected::Absent, Some(commit));
+        }
+    }
+    carved.publish()?;
+    Ok(carved.objects)
+}
+
+struct Pages(File);
+
+impl Pages {
+    fn read(&mut self, at: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.0.seek(SeekFrom::Start(at))?;
+        (&self.0).take(length as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The rows of the log and of the branches in a page, if it is a leaf.
+    fn leaf(&mut self, page: u64, length: u64) -> io::Result<Vec<Found>> {
+        let mut found = Vec::new();
+        let head = self.read(page, 4)?;
+        let [LEAF, _, low, high] = head.as_slice() else { return Ok(found) };
+        let count = usize::from(u16::from_le_bytes([*low, *high]));
+        let ends = self.read(page + 4, count * 8)?;
+        let ends: Vec<u64> =
+            ends.as_chunks::<4>().0.iter().map(|end| u64::from(u32::from_le_bytes(*end))).collect();
+        let start = 4 + 8 * count as u64;
+        let is_leaf = ends.len() == 2 * count
+            && ends.first().is_some_and(|first| *first >= start)
+            && ends.is_sorted()
+            && ends.last().is_some_and(|last| page + last <= length);
+        if !is_leaf {
+            return Ok(found);
+        }
+        // Each key begins where the one before it ends, and so does each value; the first value
+        // where the last key does.
+        let bounds: Vec<_> = [start].into_iter().chain(ends).collect();
+        let parts: Vec<_> = bounds.iter().zip(bounds.iter().skip(1)).collect();
+        let (keys, values) = parts.split_at(count.min(parts.len()));
+        let place = |(start, end): &(&u64, &u64)| {
+            (page + **start, usize::try_from(**end - **start).unwrap_or(usize::MAX))
+        };
+        for (key, value) in keys.iter().map(place).zip(values.iter().map(place)) {
+            let (key, sealed) = (self.read(key.0, key.1)?, self.read(value.0, value.1)?);
+            for table in [LOG, REFS] {
+                if let Some(unsealed) = rows::unsealed(table, &key, &sealed) {
+                    let (key, value, place) = (key.clone(), unsealed.to_vec(), value);
+                    found.push(Found { table, key, value, place });
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+struct Carved<'i> {
+    into: &'i RedbBackend,
+    batch: Batch,
+    bytes: usize,
+    objects: u64,
+    /// A record that leaves its change set to the next row.
+    waiting: Option<Box<Record>>,
+}
+
+impl Carved<'_> {
+    fn take(&mut self, row: LogRow) -> Result<(), BackendError> {
+        if let (LogRow::Changes(changes), Some(record)) = (&row, &mut self.waiting) {
+            if let Some(derived) = &mut record.derived {
+                derived.changes.clone_from(changes);
+            }
+            self.end_record();
+            return Ok(());
+        }
+        self.end_record();
+        match row {
+            LogRow::Object(bytes) => {
+                if let Ok((object, _)) = Encoded::decode(&bytes) {
+                    self.objects += 1;
+                    self.bytes += bytes.len();
+                    self.batch.object(object);
+                }
+            }
+            LogRow::Record { record, .. } => self.waiting = Some(record),
+            LogRow::Changes(_) | LogRow::Erased(_) => {}
+        }
+        let is_enough = self.batch.entries.len() >= BATCH.0 || self.bytes >= BATCH.1;
+        if is_enough { self.publish() } else { Ok(()) }
+    }
+
+    fn end_record(&mut self) {
+        if let Some(record) = self.waiting.take() {
+            self.batch.record(*record);
+        }
+    }
+
+    fn publish(&mut self) -> Result<(), BackendError> {
+        self.bytes = 0;
+        match self.into.publish(&std::mem::take(&mut self.batch)) {
+            Ok(()) => Ok(()),
+            Err(PublishError::Backend(error)) => Err(error),
+            Err(error @ PublishError::Moved { .. }) => {
+                Err(BackendError::Corrupt(error.to_string()))
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The entries of a damaged store on their way into a fresh file, with what follows from them made
+//! anew, and branches put where they belong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::backend::redb::RedbBackend;
+use crate::backend::{
+    Backend, Batch, Change, ChangeSet, Derived, Entry, Expected, Flaw, Found, LocalTable, Number,
+    Operation, Record,
+};
+use crate::codec::Encoded;
+use crate::error::{Error, ErrorKind};
+use crate::id::{BranchName, CommitId, NodeId, NodeVersionId, ObjectId};
+use crate::index::{Position, below};
+use crate::object::{Commit, Object};
+use crate::state;
+use crate::store::engine::Engine;
+
+/// Who repairs, in the records of branches that a repair moved.
+const AUTHOR: &str = "mnem fsck";
+/// What branches are called that a repair made for commits which no branch led to any more.
+const RECOVERED: &str = "recovered-";
+/// How many entries are written at a time, at most.
+const BATCH_ENTRIES: usize = 4_096;
+/// How many bytes of objects are written at a time, about.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// What was saved.
+#[derive(Default)]
+pub(super) struct Saved {
+    /// Objects that are in the new file.
+    pub(super) objects: u64,
+    /// Branches that stand elsewhere than before.
+    pub(super) moved: Vec<(BranchName, Option<CommitId>)>,
+}
+
+/// A damaged store on its way into a new file. What it keeps is where commits stand, and branches.
+pub(super) struct Salvage<'e> {
+    engine: &'e Engine,
+    new: &'e RedbBackend,
+    batch: Batch,
+    bytes: usize,
+    entries: u64,
+    objects: BTreeSet<ObjectId>,
+    positions: BTreeMap<CommitId, Position>,
+    /// The commit that the next entry is the record of.
+    fresh: Option<(CommitId, Commit)>,
+    /// The last entry that cannot be read.
+    gap: Option<u64>,
+    branches: BTreeMap<BranchName, CommitId>,
+    /// Where the newest record of a branch moved it.
+    newest: BTreeMap<BranchName, (u64, Option<CommitId>)>,
+    /// Commits that neither a record nor a child names.
+    unnamed: BTreeSet<CommitId>,
+}
+
+impl<'e> Salvage<'e> {
+    pub(super) fn new(engine: &'e Engine, new: &'e RedbBackend) -> Self {
+        Self {
+            engine,
+            new,
+            batch: Batch::default(),
+            bytes: 0,
+            entries: 0,
+            objects: BTreeSet::new(),
+            positions: BTreeMap::new(),
+            fresh: None,
+            gap: None,
+            branches: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            unnamed: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn run(mut self, progress: &mut dyn FnMut(u64)) -> Result<Saved, Error> {
+        let mut ended = Ok(());
+        let engine = self.engine;
+        engine.objects.backend().inspect(&mut |found| {
+            if ended.is_ok() {
+                ended = self.take(found);
+                progress(self.entries);
+            }
+        })?;
+        ended?;
+        self.end_commit()?;
+        self.publish()?;
+        let moved = self.restore_branches()?;
+        self.publish()?;
+        Ok(Saved { objects: self.objects.len() as u64, moved })
+    }
+
+    fn take(&mut self, found: Found) -> Result<(), Error> {
+        match found {
+            Found::Entry(_, Entry::Object(object)) => {
+                self.end_commit()?;
+                if self.objects.insert(object.id()) {
+                    if let Object::Commit(commit) = decoded(&object)? {
+                        for parent in &commit.parents {
+                            self.unnamed.remove(parent);
+                        }
+                        self.fresh = Some((object.id().into(), commit));
+                    }
+                    self.bytes += object.bytes().len();
+                    self.batch.object(object);
+                    self.added()?;
+                }
+            }
+            Found::Entry(number, Entry::Record(record)) => self.record(number, record)?,
+            Found::Reference(name, commit) => _ = self.branches.insert(name, commit),
+            Found::Row(table, (key, value)) => {
+                self.end_commit()?;
+                if self.is_kept(table, &key, &value)? {
+                    self.bytes += key.len() + value.len();
+                    self.batch.row(table, key, Some(value));
+                    self.added()?;
+                }
+            }
+            Found::Flaw(Flaw::Entry(Number(number), _)) => self.gap = Some(number),
+            Found::Flaw(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Publishes what has come together, if it is enough. A commit waits for its record.
+    fn added(&mut self) -> Result<(), Error> {
+        self.entries += 1;
+        let rows = self.batch.entries.len() + self.batch.rows.len();
+        let is_enough = rows >= BATCH_ENTRIES || self.bytes >= BATCH_BYTES;
+        if is_enough && self.fresh.is_none() { self.publish() } else { Ok(()) }
+    }
+
+    fn publish(&mut self) -> Result<(), Error> {
+        self.bytes = 0;
+        Ok(self.new.publish(&std::mem::take(&mut self.batch))?)
+    }
+
+    /// A commit whose record is lost gets one as a commit has that came without a move.
+    fn end_commit(&mut self) -> Result<(), Error> {
+        let Some((id, commit)) = self.fresh.take() else { return Ok(()) };
+        self.unnamed.insert(id);
+        let record = Record {
+            branch: None,
+            old: None,
+            new: Some(id),
+            operation: Operation::REPAIR,
+            author: commit.author.clone(),
+            time: commit.time,
+            derived: Some(self.derive(id, &commit, None)?),
+        };
+        self.batch.record(record);
+        self.added()
+    }
+
+    fn record(&mut self, Number(number): Number, mut record: Record) -> Result<(), Error> {
+        if self.fresh.as_ref().is_some_and(|(id, _)| record.new != Some(*id)) {
+            self.end_commit()?;
+        }
+        record.derived = match self.fresh.take() {
+            Some((id, commit)) => Some(self.derive(id, &commit, record.derived.take())?),
+            None => None,
+        };
+        for named in record.old.iter().chain(&record.new) {
+            self.unnamed.remove(named);
+        }
+        if let Some(branch) = &record.branch {
+            self.newest.insert(branch.clone(), (number, record.new));
+        }
+        self.batch.record(record);
+        self.added()
+    }
+
+    /// What follows from a commit; where what it follows from is lost, what its record said, and
+    /// at last as if it had no parents.
+    fn derive(
+        &mut self,
+        id: CommitId,
+        commit: &Commit,
+        recorded: Option<Derived>,
+    ) -> Result<Derived, Error> {
+        let known = &self.positions;
+        let parents: Option<Vec<_>> =
+            commit.parents.iter().map(|id| Some((*id, *known.get(id)?))).collect();
+        let lost = || Error::corrupt("a commit is lost");
+        let followed = parents.and_then(|parents| {
+            below(parents.into_iter(), |id| known.get(&id).copied().ok_or_else(lost)).ok()
+        });
+        let (generation, height, skip, changes) = match recorded {
+            Some(Derived { generation, height, skip, changes }) => {
+                (generation, height, skip, changes)
+            }
+            None => (0, 0, None, ChangeSet::new()),
+        };
+        let position = followed.unwrap_or(Position { generation, height, skip });
+        self.positions.insert(id, position);
+        let changes = self.changes(commit)?.unwrap_or(changes);
+        let Position { generation, height, skip } = position;
+        Ok(Derived { generation, height, skip, changes })
+    }
+
+    /// What a commit changed, unless something it takes to know that is lost.
+    fn changes(&self, commit: &Commit) -> Result<Option<ChangeSet>, Error> {
+        let objects = &self.engine.objects;
+        let before = commit.parents.first().map(|parent| objects.commit(*parent)).transpose();
+        let changes = before.and_then(|before| {
+            state::diff(objects, before.map(|before| before.state), Some(commit.state))
+                .map(|change| change.map(|c| (c.id, Change { old: c.old, new: c.new })))
+                .collect()
+        });
+        known(changes)
+    }
+
+    /// Whether a row says something still: a draft whose node is lost does not.
+    fn is_kept(&self, table: LocalTable, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        if table != LocalTable::Staging {
+            return Ok(true);
+        }
+        let id = NodeId::from_stored(String::from_utf8_lossy(key));
+        match NodeVersionId::from_slice(value) {
+            Some(version) => Ok(known(self.engine.node_at(&id, version))?.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// Puts every branch where it belongs, and says which were moved.
+    fn restore_branches(&mut self) -> Result<Vec<(BranchName, Option<CommitId>)>, Error> {
+        let mut moved = Vec::new();
+        let names: BTreeSet<_> = self.branches.keys().chain(self.newest.keys()).cloned().collect();
+        for name in names {
+            let at = self.branches.get(&name).copied();
+            let record = self.newest.get(&name).copied();
+            // A record that is lost may have been the newest.
+            let is_newest = |(number, _): &(u64, _)| self.gap.is_none_or(|gap| gap < *number);
+            let wanted = match record {
+                Some((_, recorded)) if record.as_ref().is_some_and(is_newest) => recorded,
+                Some((_, recorded)) => at.or(recorded),
+                None => at,
+            };
+            let new = match wanted {
+                Some(commit) => self.standing(&name, commit)?,
+                None => None,
+            };
+            self.settle(&name, record.and_then(|(_, recorded)| recorded), new);
+            if new != at {
+                moved.push((name, new));
+            }
+        }
+        for commit in std::mem::take(&mut self.unnamed) {
+            if self.batch.refs.iter().all(|edit| edit.new != Some(commit)) {
+                let name = BranchName::from_stored(format!("{RECOVERED}{commit}"));
+                self.settle(&name, None, Some(commit));
+                moved.push((name, Some(commit)));
+            }
+        }
+        Ok(moved)
+    }
+
+    /// The commit a branch can stand at: the one it was moved to, or the newest before it with a
+    /// whole tree. Nodes may be missing, for they can be written again; a tree with a hole cannot
+    /// be edited there. Where no tree is whole, the newest commit that is there.
+    fn standing(&self, name: &BranchName, wanted: CommitId) -> Result<Option<CommitId>, Error> {
+        let is_there = |commit: &CommitId| self.objects.contains(&(*commit).into());
+        let objects = &self.engine.objects;
+        let is_whole = |commit: CommitId| {
+            let whole = objects.commit(commit).and_then(|c| state::verify(objects, c.state));
+            Ok::<_, Error>(known(whole)?.is_some())
+        };
+        if is_whole(wanted)? {
+            return Ok(Some(wanted));
+        }
+        let mut newest = Some(wanted).filter(is_there);
+        let view = self.new.view()?;
+        let mut before = None;
+        loop {
+            let page = view.records(Some(name), before, 64)?;
+            let Some((number, _)) = page.last() else { return Ok(newest) };
+            before = Some(*number);
+            for commit in page.into_iter().filter_map(|(_, record)| record.new) {
+                if is_whole(commit)? {
+                    return Ok(Some(commit));
+                }
+                newest = newest.or(Some(commit).filter(is_there));
+            }
+        }
+    }
+
+    /// Makes a branch, with a record unless its newest says so already.
+    fn settle(&mut self, name: &BranchName, recorded: Option<CommitId>, new: Option<CommitId>) {
+        if recorded != new {
+            let moved = self.engine.moved(name, recorded, new, Operation::REPAIR, AUTHOR);
+            self.batch.record(moved);
+        }
+        if new.is_some() {
+            self.batch.reference(name.clone(), Expected::Absent, new);
+        }
+    }
+}
+
+fn decoded(object: &Encoded) -> Result<Object, Error> {
+    let decoded = Encoded::decode(object.bytes());
+    let (_, object) = decoded.map_err(|error| Error::corrupt(error.to_string()))?;
+    Ok(object)
+}
+
+/// An answer, or none where what it takes is damaged or missing.
+fn known<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if error.kind() == ErrorKind::CorruptStore => Ok(None),
+        Err(error) => Err(error),
+    }
+}

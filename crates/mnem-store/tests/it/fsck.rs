@@ -1,0 +1,346 @@
+//! Fsck finds each kind of damage and changes nothing; a sound store has none.
+
+use std::fs;
+use std::sync::Arc;
+
+use mnem_store::backend::{
+    Backend, Batch, Derived, Entry, Expected, Found, LocalTable, MemoryBackend, Operation, Record,
+    Skip,
+};
+use mnem_store::codec::Encoded;
+use mnem_store::ops::Finding;
+use mnem_store::ops::log::LogOptions;
+use mnem_store::{BranchName, Commit, CommitId, Environment, InitOptions, NodeVersionId, Store};
+use redb::{ReadableTable, ReadableTableMetadata, WriteTransaction};
+
+use crate::damage::{Definition, Disk, drop_row, flips, keys, set};
+use crate::support::{environment, id, put};
+
+fn name(text: &str) -> BranchName {
+    BranchName::new(text).unwrap()
+}
+
+fn kinds(findings: &[Finding]) -> Vec<&'static str> {
+    let mut kinds: Vec<_> = findings.iter().map(Finding::kind).collect();
+    kinds.dedup();
+    kinds
+}
+
+fn sentences(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_sound_store_has_none() {
+    // With everything after the mark, and with most of it indexed.
+    for commits in [0, 260] {
+        let disk = Disk::filled(commits);
+        let found = Store::fsck_at(disk.root(), environment(), |_| ()).unwrap();
+        assert_eq!(sentences(&found.findings), Vec::<String>::new(), "{commits}");
+        assert!(found.is_sound());
+        assert!(found.commits > u64::from(commits) && found.records > found.commits);
+        assert_eq!(found.branches, 3);
+        assert_eq!(disk.findings(), []);
+        let store = disk.open();
+        let mut progress = Vec::new();
+        assert_eq!(store.fsck(|read| progress.push(read)).unwrap(), found);
+        let entries = found.nodes + found.states + found.commits + found.records;
+        assert_eq!(progress, (1..=entries).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_store_whose_writer_was_killed_has_none_and_stays_as_it_is() {
+    for commits in [0, 260] {
+        let disk = Disk::filled(commits);
+        let store = disk.open();
+        put(&store, "plan", "written and never closed");
+        // What a kill leaves behind: the file as it is while it is open.
+        let killed = disk.copy();
+        assert_eq!(killed.findings(), []);
+        assert_eq!(killed.open().head_commit().unwrap(), store.head_commit().unwrap());
+    }
+}
+
+#[test]
+fn rows_that_were_lost_or_made_up_are_found() {
+    let disk = Disk::filled(260);
+    let check = |change: &dyn Fn(&WriteTransaction), expected: &str| {
+        let disk = disk.copy();
+        disk.edit(change);
+        let found = disk.findings();
+        assert!(
+            found.iter().any(|finding| finding.to_string().contains(expected)),
+            "{expected}: {found:?}"
+        );
+        found
+    };
+    let found =
+        check(&|t| drop_row(t, "where", &keys(t, "where")[7]), "the index lacks the object");
+    assert_eq!(kinds(&found), ["index", "object"]);
+    let found =
+        check(&|t| drop_row(t, "nodes", &keys(t, "nodes")[7]), "the index lacks the change");
+    assert_eq!(kinds(&found), ["index"]);
+    let made_up = [[0; 1].as_slice(), &3_u64.to_be_bytes()].concat();
+    let found = check(&|t| set(t, "where", &[9; 32], &made_up), "index table where has");
+    assert_eq!(kinds(&found), ["index"]);
+    let node = [&4_u32.to_be_bytes(), b"plan".as_slice(), &0_u64.to_be_bytes()].concat();
+    let found = check(&|t| set(t, "nodes", &node, b""), "index table nodes has");
+    assert_eq!(kinds(&found), ["index"]);
+    let misplaced = |t: &WriteTransaction| {
+        let key = keys(t, "where").remove(7);
+        set(t, "where", &key, &[[0; 1].as_slice(), &1_000_u64.to_be_bytes()].concat());
+    };
+    assert!(kinds(&check(&misplaced, "the index has the object")).contains(&"index"));
+    let found = check(
+        &|t| drop_row(t, "staging", b"draft"),
+        "the table staging has 0 rows, not the 1 that were written",
+    );
+    assert_eq!(kinds(&found), ["row"]);
+    // A row's value from another place: the checksum covers where it stands.
+    let moved = |t: &WriteTransaction| {
+        let mut rows = t.open_table(Definition::new("local")).unwrap();
+        let keys: Vec<_> =
+            rows.iter().unwrap().map(|row| row.unwrap().0.value().to_vec()).collect();
+        let value = rows.get(keys[0].as_slice()).unwrap().unwrap().value().to_vec();
+        rows.insert(keys[1].as_slice(), value.as_slice()).unwrap();
+    };
+    assert_eq!(kinds(&check(&moved, "of the table local is damaged")), ["row"]);
+}
+
+#[test]
+fn an_object_that_stands_twice_is_told_and_does_no_harm() {
+    let disk = Disk::filled(0);
+    disk.edit(|t| {
+        let rows = t.open_table(Definition::new("log")).unwrap();
+        let first = rows.get(0_u64.to_be_bytes().as_slice()).unwrap().unwrap().value().to_vec();
+        let next = rows.len().unwrap().to_be_bytes();
+        drop(rows);
+        set(t, "log", &next, &first[..first.len() - 8]);
+    });
+    let found = Store::fsck_at(disk.root(), environment(), |_| ()).unwrap();
+    assert!(found.is_sound());
+    assert!(matches!(found.findings.as_slice(), [Finding::Twice { first: 0, .. }]), "{found:?}");
+}
+
+#[test]
+fn a_branch_that_is_elsewhere_or_gone_is_found() {
+    let disk = Disk::filled(3);
+    let (tip, before) = {
+        let store = disk.open();
+        (store.resolve("HEAD").unwrap(), store.resolve("HEAD~1").unwrap())
+    };
+    let main = name("main");
+    let wrong = disk.copy();
+    wrong.edit(|t| set(t, "refs", b"main", before.as_bytes()));
+    let expected = Finding::Branch { name: main.clone(), at: Some(before), recorded: Some(tip) };
+    assert_eq!(wrong.findings(), [expected]);
+
+    let lost = disk.copy();
+    lost.edit(|t| {
+        drop_row(t, "refs", b"main");
+        set(t, "meta", b"rows refs", &2_u64.to_be_bytes());
+    });
+    let expected = Finding::Branch { name: main.clone(), at: None, recorded: Some(tip) };
+    assert_eq!(lost.findings(), [expected]);
+
+    let deleted = disk.copy();
+    deleted.edit(|t| {
+        set(t, "refs", b"gone", tip.as_bytes());
+        set(t, "meta", b"rows refs", &4_u64.to_be_bytes());
+    });
+    let expected = Finding::Branch { name: name("gone"), at: Some(tip), recorded: None };
+    assert_eq!(deleted.findings(), [expected]);
+
+    let missing = disk.copy();
+    missing.edit(|t| set(t, "refs", b"main", &[1; 32]));
+    assert_eq!(kinds(&missing.findings()), ["branch", "tip"]);
+    assert!(missing.findings()[1].to_string().contains("the branch main cannot be read"));
+}
+
+#[test]
+fn head_and_the_files_beside_the_data_are_looked_at() {
+    let disk = Disk::filled(0);
+    for (text, expected) in [
+        ("junk\n".to_owned(), "HEAD holds \"junk\""),
+        (format!("{}\n", "01".repeat(32)), "which cannot be read: the object 0101"),
+        ("ref: \n".to_owned(), "HEAD names the branch"),
+    ] {
+        let disk = disk.copy();
+        fs::write(disk.file("HEAD"), text).unwrap();
+        let found = disk.findings();
+        assert_eq!(kinds(&found), ["head"]);
+        assert!(found[0].to_string().contains(expected), "{found:?}");
+    }
+    // A branch without a commit is no damage.
+    fs::write(disk.file("HEAD"), "ref: unborn\n").unwrap();
+    assert_eq!(disk.findings(), []);
+    fs::write(disk.file("lock"), "x").unwrap();
+    fs::write(disk.file("holder"), "x".repeat(200)).unwrap();
+    assert_eq!(kinds(&disk.findings()), ["lease"]);
+    assert_eq!(disk.findings().len(), 2);
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_is_what_is_found() {
+    let disk = Disk::filled(0);
+    let path = disk.file("store.redb");
+    let whole = fs::read(&path).unwrap();
+    for bytes in [Vec::new(), b"junk".to_vec(), whole[..whole.len() / 2].to_vec()] {
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(kinds(&disk.findings()), ["file"], "{}", bytes.len());
+    }
+    fs::remove_file(&path).unwrap();
+    let found = disk.findings();
+    assert_eq!(kinds(&found), ["file"]);
+    assert!(found[0].to_string().ends_with("the file is missing"), "{found:?}");
+}
+
+#[test]
+fn a_flipped_bit_is_named_by_row_and_object() {
+    for commits in [0, 260] {
+        let disk = Disk::filled(commits);
+        let version = {
+            let store = disk.open();
+            let log = store.log(&LogOptions::default()).unwrap();
+            let first = log.last().unwrap().0;
+            store.snapshot_at(&format!("{first}")).unwrap();
+            let plan = log.iter().rev().find_map(|(commit, _)| {
+                store.snapshot_at(&commit.to_string()).unwrap().version(&id("plan")).unwrap()
+            });
+            plan.unwrap()
+        };
+        disk.spoil("Enterprise");
+        let found = disk.findings();
+        assert_eq!(kinds(&found).last(), Some(&"object"), "{found:?}");
+        let text = sentences(&found).join("\n");
+        assert!(text.contains(&version.to_string()), "{text}");
+        assert!(text.contains("of the table log is damaged"), "{text}");
+    }
+}
+
+/// A store in memory over a backend that is written behind its back.
+fn in_memory() -> (Arc<MemoryBackend>, Store) {
+    let backend = Arc::new(MemoryBackend::new());
+    let shared = Arc::clone(&backend) as Arc<dyn Backend>;
+    (backend, Store::over_backend(shared, &InitOptions::default(), environment()))
+}
+
+fn found(store: &Store) -> Vec<Finding> {
+    store.fsck(|_| ()).unwrap().findings
+}
+
+#[test]
+fn a_record_that_does_not_follow_from_its_commit_is_found() {
+    type Wrong = (&'static str, fn(&mut Derived));
+    let wrong: [Wrong; 4] = [
+        ("generation", |d| d.generation += 1),
+        ("height", |d| d.height += 1),
+        ("skip link", |d| d.skip = d.skip.map(|skip| Skip { height: skip.height + 1, ..skip })),
+        ("change set", |d| _ = d.changes.pop_first()),
+    ];
+    for (what, change) in wrong {
+        let (source, store) = in_memory();
+        put(&store, "a", "1");
+        let second = put(&store, "a", "2");
+        assert_eq!(found(&store), []);
+        // The same again, but for one record.
+        let (backend, copy) = in_memory();
+        let mut batch = Batch::default();
+        source
+            .inspect(&mut |found| match found {
+                Found::Entry(_, Entry::Object(object)) => {
+                    batch.object(object);
+                }
+                Found::Entry(_, Entry::Record(mut record)) => {
+                    if record.new == Some(second) {
+                        change(record.derived.as_mut().unwrap());
+                    }
+                    batch.record(record);
+                }
+                _ => {}
+            })
+            .unwrap();
+        batch.reference(name("main"), Expected::Absent, Some(second));
+        backend.publish(&batch).unwrap();
+        assert_eq!(found(&copy), [Finding::Derived { commit: second, what }]);
+    }
+}
+
+#[test]
+fn a_commit_without_a_record_a_draft_without_a_node_and_a_time_to_come_are_found() {
+    let (backend, store) = in_memory();
+    put(&store, "a", "1");
+    let state = store.snapshot().unwrap().state().unwrap();
+    let (lonely, object) = Encoded::commit(Commit {
+        parents: vec![],
+        state,
+        message: "lonely".into(),
+        author: "t".into(),
+        time: 0,
+    });
+    let mut batch = Batch::default();
+    batch.object(object);
+    backend.publish(&batch).unwrap();
+    assert_eq!(found(&store), [Finding::NoRecord(lonely)]);
+
+    let (backend, store) = in_memory();
+    let tip = put(&store, "a", "1");
+    let now = store.environment().unwrap().clock.now();
+    let record = |time: i64, old: Option<CommitId>| Record {
+        branch: Some(name("late")),
+        old,
+        new: Some(tip),
+        operation: Operation::BRANCH,
+        author: "t".into(),
+        time,
+        derived: None,
+    };
+    let day = 86_400_000;
+    let mut batch = Batch::default();
+    batch.record(record(now + day - 60_000, None));
+    batch.reference(name("late"), Expected::Absent, Some(tip));
+    backend.publish(&batch).unwrap();
+    assert_eq!(found(&store), []);
+    let mut batch = Batch::default();
+    batch.record(record(now + day + 60_000, Some(tip)));
+    batch.record(record(now + 3 * day, Some(tip)));
+    backend.publish(&batch).unwrap();
+    let late = store.fsck(|_| ()).unwrap();
+    assert!(late.is_sound());
+    assert_eq!(late.findings, [Finding::Ahead { name: Some(name("late")), time: now + 3 * day }]);
+
+    let (backend, store) = in_memory();
+    let absent = NodeVersionId::from_bytes([1; 32]);
+    let mut batch = Batch::default();
+    batch.row(LocalTable::Staging, "draft", Some(absent.as_bytes().to_vec()));
+    backend.publish(&batch).unwrap();
+    let drafts = found(&store);
+    assert_eq!(kinds(&drafts), ["staged"]);
+    assert!(
+        drafts[0].to_string().contains("\"draft\"")
+            && drafts[0].to_string().contains(&absent.to_string())
+    );
+}
+
+fn random_flips(count: u64) {
+    let mut unseen = 0;
+    flips(count, |_, disk| {
+        let examined = Environment { examine: true, ..environment() };
+        let found = Store::fsck_at(disk.root(), examined, |_| ()).unwrap();
+        unseen += u64::from(found.findings.is_empty());
+    });
+    // Most bytes of a page say something.
+    assert!(unseen < count / 2, "{unseen} of {count}");
+}
+
+#[test]
+fn random_flips_are_found_and_end_nothing() {
+    random_flips(12);
+}
+
+#[test]
+#[ignore = "minutes long; `make sweep` runs it"]
+fn many_random_flips_are_found_and_end_nothing() {
+    random_flips(3_000);
+}

@@ -1,0 +1,207 @@
+"""Items as nodes: what of a value becomes content, what provenance, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from datetime import date, time
+from enum import Enum
+from typing import Any, cast
+from uuid import UUID
+
+import mnem
+from mnem import keys
+
+__all__ = [
+    "as_read",
+    "copied",
+    "fingerprint",
+    "index_of",
+    "node_of",
+    "replaceable",
+    "ttl_of",
+    "value_of",
+]
+
+# Content keys of ours. A value that has such a key itself is kept as text.
+OURS = "mnem:"
+JSON = "mnem:json"
+TTL = "mnem:ttl"
+INDEX = "mnem:index"
+
+_CUT = "%~"  # in every id that was cut, and in few others
+
+META = "_meta"
+_TEXTS = ("source", "step", "observation", "tool_call", "note")
+_DEEPEST = 120  # below the core's limit by what stands around a value
+
+
+def node_of(
+    id: str,
+    segments: tuple[str, ...],
+    value: Mapping[str, Any],
+    ttl: float | None,
+    index: Sequence[str] | bool | None,
+) -> mnem.MemoryNode:
+    """The node of an item.
+
+    Of ``_meta`` the texts ``source``, ``step``, ``observation``, ``tool_call`` and ``note`` and
+    the integer ``event_time`` become provenance; the rest of it stays in the value.
+    """
+    content: dict[str, Any] = dict(value)
+    texts: dict[str, str] = {}
+    event_time: int | None = None
+    meta = content.get(META)
+    if isinstance(meta, Mapping):
+        rest = dict(cast("Mapping[str, Any]", meta))
+        texts = {name: rest.pop(name) for name in _TEXTS if isinstance(rest.get(name), str)}
+        if type(rest.get("event_time")) is int:
+            event_time = rest.pop("event_time")
+        if rest:
+            content[META] = rest
+        else:
+            del content[META]
+    if any(str(name).startswith(OURS) for name in content):
+        content = dict[str, Any]({JSON: _dumps(content)})
+    if _CUT in id and keys.split(id) is None:
+        content[keys.FULL] = list(segments)
+    if ttl is not None:
+        content[TTL] = ttl
+    if index is not None:
+        content[INDEX] = index if isinstance(index, bool) else list(index)
+    provenance = mnem.Provenance(
+        texts.get("step"),
+        texts.get("observation"),
+        texts.get("tool_call"),
+        texts.get("source"),
+        texts.get("note"),
+    )
+    return mnem.MemoryNode(id, content, provenance=provenance, event_time=event_time)
+
+
+def replaceable(node: mnem.MemoryNode) -> bool:
+    """Make a node's content storable, in place; False when it was.
+
+    Dates, UUIDs, enums and dataclasses become what the SQLite store makes of them. What JSON's
+    text holds and a store's content does not (NaN, integers beyond 64 bits, lone surrogates,
+    deep nesting) is kept as that text. TypeError for what has no JSON form.
+    """
+    content = cast("dict[str, Any]", node.content)
+    ours = {name: content[name] for name in (keys.FULL, TTL, INDEX, JSON) if name in content}
+    value = {name: item for name, item in content.items() if name not in ours}
+    text = _dumps(value)
+    plain: dict[str, Any] = json.loads(text)
+    if _fits(value, 0):
+        return False
+    node.content = (plain if _fits(plain, 0) else {JSON: text}) | ours
+    return True
+
+
+def value_of(node: mnem.MemoryNode) -> dict[str, Any]:
+    """The value of an item, sharing what is in the node; of what is no dict ``{"value": ...}``."""
+    if not isinstance(node.content, dict):
+        return {"value": node.content}
+    content = cast("dict[str, Any]", node.content)
+    for name in content:
+        if name.startswith(OURS):
+            break
+    else:
+        return content
+    text = content.get(JSON)
+    if isinstance(text, str):
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        if isinstance(value, dict):
+            return cast("dict[str, Any]", value)
+    return {name: item for name, item in content.items() if not name.startswith(OURS)}
+
+
+def ttl_of(node: mnem.MemoryNode | None) -> float | None:
+    """An item's minutes to live since it was last put or read; None for ever."""
+    ttl = _ours(node, TTL)
+    return ttl if isinstance(ttl, (int, float)) and not isinstance(ttl, bool) else None
+
+
+def index_of(node: mnem.MemoryNode | None) -> list[str] | bool | None:
+    """Which fields of an item to index; False for none, None for those of the configuration."""
+    index = _ours(node, INDEX)
+    return cast("list[str] | bool", index) if isinstance(index, (list, bool)) else None
+
+
+def _ours(node: mnem.MemoryNode | None, name: str) -> Any:
+    content = None if node is None else node.content
+    return cast("dict[str, Any]", content).get(name) if isinstance(content, dict) else None
+
+
+def copied(value: Any) -> Any:
+    """A value that shares nothing with another that can be changed."""
+    if type(value) is dict:
+        fields = cast("dict[str, Any]", value)
+        return {k: copied(v) if type(v) in (dict, list) else v for k, v in fields.items()}
+    if type(value) is list:
+        return [copied(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def as_read(value: Any) -> Any:
+    """A copy of a value as it will be read; None where that may be another value."""
+    if type(value) is dict:
+        fields = cast("dict[Any, Any]", value)
+        if any(type(name) is not str for name in fields):
+            return None
+        # In the order of the format: shorter keys first.
+        names = sorted(fields, key=lambda name: (len(name.encode()), name.encode()))
+        inner = {name: as_read(fields[name]) for name in names}
+        return None if any(inner[k] is None and fields[k] is not None for k in inner) else inner
+    if type(value) is list:
+        items = cast("list[Any]", value)
+        copies = [as_read(item) for item in items]
+        lost = any(c is None and i is not None for c, i in zip(copies, items, strict=True))
+        return None if lost else copies
+    return value if type(value) in (str, int, float, bool) else None
+
+
+def fingerprint(node: mnem.MemoryNode) -> bytes:
+    """16 bytes that tell one version of a node from its others."""
+    whole = [node.content, node.provenance.to_dict(), node.event_time]
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).digest()[:16]
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, default=_as_json)
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    raise TypeError(f"a value of type {type(value).__name__} cannot be stored")
+
+
+def _fits(value: Any, depth: int) -> bool:
+    """Whether the core takes a value as it is."""
+    fits = value is None or isinstance(value, bool)
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).items()
+        return depth < _DEEPEST and all(_fits(k, depth) and _fits(v, depth + 1) for k, v in items)
+    if isinstance(value, (list, tuple)):
+        items = cast("list[Any]", value)
+        return depth < _DEEPEST and all(_fits(item, depth + 1) for item in items)
+    if isinstance(value, str):
+        fits = not any("\ud800" <= sign <= "\udfff" for sign in value)
+    elif isinstance(value, float):
+        fits = math.isfinite(value)
+    elif isinstance(value, int):
+        fits = -(2**63) <= value < 2**64
+    return fits

@@ -1,0 +1,726 @@
+"""The store: :class:`MnemosyneStore`.
+
+Long: one class, whose methods share an index of the branch and a lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, TypeVar
+
+import mnem
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    InvalidNamespaceError,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    validate_op_namespace,
+)
+from mnem import keys
+
+from mnem_langgraph import filters
+from mnem_langgraph.items import copied, index_of, node_of, replaceable, value_of
+from mnem_langgraph.shelf import Entry, Shelf, row_key
+from mnem_langgraph.sweeper import Sweeper
+from mnem_langgraph.vectors import Indexed, Recipe, Texts, best, pack, unpack
+
+if TYPE_CHECKING:
+    import os
+    from concurrent.futures import Future
+    from types import TracebackType
+
+    from langgraph.store.base import IndexConfig, TTLConfig
+    from typing_extensions import Self
+
+__all__ = ["MnemosyneStore"]
+
+_T = TypeVar("_T")
+# Texts to embed go out, their vectors come in, and at the end the answer.
+_Steps = Generator[Texts, "list[list[float]]", _T]
+_Place = tuple[tuple[str, ...], str]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MINUTE = 60_000
+# Local rows: when a version was put again or read, and its vectors.
+_SEEN = "mnem-langgraph:seen"
+_VECTORS = "mnem-langgraph:vectors"
+
+
+class MnemosyneStore(BaseStore):
+    """LangGraph's long-term memory: each call that writes is one commit on one branch.
+
+    ``path`` is where a store is (``":memory:"`` for a new one in memory), or an open
+    :class:`mnem.Store`. ``branch`` binds this instance, else HEAD's branch does; a branch that
+    is missing is made at the default branch's tip. ``author`` signs the commits. ``index`` turns
+    on semantic search, as in LangGraph's own stores; it may also have ``model``, the name under
+    which vectors are kept. ``ttl`` is LangGraph's configuration of times to live.
+
+    Raises what LangGraph's stores raise for what they refuse, and :class:`mnem.MnemError` for
+    what is wrong with the store. Every method may be called from any thread, the asynchronous
+    ones on any loop.
+
+    >>> memories = MnemosyneStore(":memory:")
+    >>> memories.put(("memories", "u1"), "plan", {"tier": "basic"})
+    >>> memories.get(("memories", "u1"), "plan").value
+    {'tier': 'basic'}
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | mnem.Store = ".",
+        *,
+        author: str = "agent",
+        branch: str | None = None,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        super().__init__()
+        self._owned = not isinstance(path, mnem.Store)
+        self._root = path if isinstance(path, mnem.Store) else mnem.open(path)
+        self._author = author
+        self.index_config = index
+        self._index = None if index is None else Indexed(index)
+        self.embeddings = None if self._index is None else self._index.embeddings
+        self.ttl_config = ttl
+        self._lock = threading.RLock()
+        self._sweeper = Sweeper(self.sweep_ttl)
+        self._bind(branch or _branch_of(self._root))
+
+    def _bind(self, branch: str) -> None:
+        self._store = self._root.on(branch)
+        self._seen_rows = self._store.local(_SEEN)
+        self._branch = branch
+        self._shelf = Shelf(branch)
+
+    def __repr__(self) -> str:
+        return f"<MnemosyneStore root={str(self._root.root)!r} branch={self._branch!r}>"
+
+    @classmethod
+    def from_conn_string(
+        cls,
+        conn_string: str,
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        author: str = "agent",
+        branch: str | None = None,
+    ) -> Self:
+        """Open the store at a path and make it where there is none, as the SQLite store does.
+
+        For ``with`` and ``async with``; ``":memory:"`` is a new store in memory.
+
+        >>> with MnemosyneStore.from_conn_string(":memory:") as memories:
+        ...     memories.list_namespaces()
+        []
+        """
+        try:
+            mnem.open(conn_string).close()
+        except mnem.NoStoreError:
+            mnem.init(conn_string).close()
+        return cls(conn_string, index=index, ttl=ttl, author=author, branch=branch)
+
+    def setup(self) -> _Done:
+        """There is nothing to set up; may be awaited."""
+        return _Done()
+
+    def close(self) -> None:
+        """Let go of the store; one that was given stays open.
+
+        >>> MnemosyneStore(":memory:").close()
+        """
+        self._sweeper.stop(None)
+        # A handle that was closed already has nothing to save.
+        with self._lock, suppress(mnem.MnemError):
+            self._shelf.save(self._store)
+        self._store.close()
+        if self._owned:
+            self._root.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+    # ---- the interface ----
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Carry out operations: reads see what was there before, puts are one commit.
+
+        >>> from langgraph.store.base import GetOp, PutOp
+        >>> memories = MnemosyneStore(":memory:")
+        >>> memories.batch([PutOp(("a",), "k", {"n": 1}), GetOp(("a",), "k")])
+        [None, None]
+        """
+        steps = self._steps(list(ops))
+        vectors: list[list[float]] | None = None
+        while True:
+            step = _advance(steps, vectors)
+            if isinstance(step, list):
+                return step
+            vectors = step.embed()
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """The same without blocking the loop.
+
+        >>> from langgraph.store.base import GetOp, PutOp
+        >>> memories = MnemosyneStore(":memory:")
+        >>> asyncio.run(memories.abatch([PutOp(("a",), "k", {"n": 1})]))
+        [None]
+        """
+        steps = self._steps(list(ops))
+        vectors: list[list[float]] | None = None
+        while True:
+            step = await asyncio.to_thread(_advance, steps, vectors)
+            if isinstance(step, list):
+                return step
+            vectors = await step.aembed()
+
+    def _steps(self, ops: list[Op]) -> _Steps[list[Result]]:
+        for op in ops:
+            _validate(op)
+        results: list[Result] = [None] * len(ops)
+        queries = [op.query for op in ops if isinstance(op, SearchOp) and op.query]
+        embedded: dict[str, list[float]] = {}
+        # What reads need of the model comes first: they are of one moment.
+        if queries and self._index is not None:
+            embedded = yield from self._embed(queries, self._index, as_queries=True)
+            yield from self._index_stale(ops)
+        read: list[Entry] = []
+        with self._lock:
+            if any(not isinstance(op, PutOp) for op in ops):
+                self._shelf.follow(self._store)
+            for at, op in enumerate(ops):
+                if isinstance(op, GetOp):
+                    found = read if op.refresh_ttl else []
+                    results[at] = self._get(tuple(op.namespace), str(op.key), found)
+                elif isinstance(op, SearchOp):
+                    results[at] = self._search(op, embedded.get(op.query or ""), read)
+                elif isinstance(op, ListNamespacesOp):
+                    results[at] = self._list_namespaces(op)
+        # Outside every namespace there are no items, and nodes of others: nothing to forget.
+        puts = {
+            (tuple(op.namespace), str(op.key)): op
+            for op in ops
+            if isinstance(op, PutOp) and op.namespace
+        }
+        if puts:
+            yield from self._put(puts)
+        self._refresh(read)
+        return results
+
+    # ---- reading ----
+
+    def get(
+        self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None
+    ) -> Item | None:
+        """One item, or None: what a batch of one reads, on a shorter way.
+
+        >>> MnemosyneStore(":memory:").get(("a",), "k") is None
+        True
+        """
+        if refresh_ttl is None:
+            refresh_ttl = (self.ttl_config or {}).get("refresh_on_read", True)
+        validate_op_namespace(GetOp(namespace, key))
+        read: list[Entry] = []
+        with self._lock:
+            self._shelf.follow(self._store)
+            item = self._get(tuple(namespace), str(key), read)
+        if refresh_ttl:
+            self._refresh(read)
+        return item
+
+    def _get(self, namespace: tuple[str, ...], key: str, read: list[Entry]) -> Item | None:
+        entry = self._shelf.get(namespace, key)
+        if entry is None:
+            return None
+        if entry.node is None:
+            self._shelf.load_one(self._store, entry)
+        seen = self._seen(entry.id + "\0")
+        if self._hidden(entry, seen):
+            return None
+        if entry.ttl is not None:
+            read.append(entry)
+        return Item(
+            value=copied(entry.value),
+            key=entry.key,
+            namespace=entry.namespace,
+            created_at=_datetime(entry.times.created),
+            updated_at=_datetime(-_order(entry, seen)[0]),
+        )
+
+    def _search(
+        self, op: SearchOp, vector: list[float] | None, read: list[Entry]
+    ) -> list[SearchItem]:
+        prefix = tuple(op.namespace_prefix)
+        start, end = max(op.offset, 0), None if op.limit < 0 else max(op.offset, 0) + op.limit
+        seen = self._seen(keys.prefix(*prefix))
+        scores: dict[str, float] = {}
+        if not (op.filter or op.query or seen or end is None or self._omits()):
+            entries = self._shelf.newest(prefix, end)
+        else:
+            entries = list(self._shelf.under(prefix))
+            self._shelf.load(self._store, entries, prefix)
+            entries = [entry for entry in entries if not self._hidden(entry, seen)]
+            if op.filter:
+                wanted = op.filter
+                entries = [entry for entry in entries if filters.holds(entry.value, wanted)]
+            entries.sort(key=lambda entry: _order(entry, seen))
+        if op.query and vector is not None:
+            scores = {e.id: best(vector, e.vectors) for e in entries if e.vectors}
+            entries.sort(key=lambda entry: -scores.get(entry.id, -2.0))
+        elif op.query:
+            relevance = filters.relevance(op.query)
+            ranks = {entry.id: relevance(entry.value) for entry in entries}
+            entries.sort(key=lambda entry: -ranks[entry.id])
+        entries = entries[start:end]
+        self._shelf.load(self._store, entries, prefix)
+        if op.refresh_ttl:
+            read.extend(entry for entry in entries if entry.ttl is not None)
+        return [
+            SearchItem(
+                namespace=entry.namespace,
+                key=entry.key,
+                value=copied(entry.value),
+                created_at=_datetime(entry.times.created),
+                updated_at=_datetime(-_order(entry, seen)[0]),
+                score=scores.get(entry.id),
+            )
+            for entry in entries
+        ]
+
+    def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        conditions = tuple(op.match_conditions or ())
+        found = [n for n in self._shelf.by_namespace if filters.matches(n, conditions)]
+        if self._omits():
+            seen = self._seen("")
+            there: list[tuple[str, ...]] = []
+            for namespace in found:
+                entries = list(self._shelf.by_namespace[namespace].values())
+                self._shelf.load(self._store, entries, namespace)
+                if not all(self._hidden(entry, seen) for entry in entries):
+                    there.append(namespace)
+            found = there
+        if op.max_depth is not None:
+            found = list({namespace[: op.max_depth] for namespace in found})
+        start = max(op.offset, 0)
+        return sorted(found)[start : None if op.limit < 0 else start + op.limit]
+
+    # ---- times ----
+
+    def _omits(self) -> bool:
+        return bool((self.ttl_config or {}).get("omit_expired"))
+
+    def _seen(self, prefix: str) -> dict[bytes, dict[str, float]]:
+        """What local rows say of versions whose node id begins with a prefix."""
+        rows = self._seen_rows.items(prefix.encode())
+        return {key: _told(row) for key, row in rows} if rows else {}
+
+    def _expiry(self, entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> float | None:
+        ttl = entry.ttl
+        if ttl is None:
+            return None
+        row = seen.get(entry.row)
+        read = 0 if row is None else row["read"]
+        return max(-_order(entry, seen)[0], read) + ttl * _MINUTE
+
+    def _hidden(self, entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> bool:
+        expiry = self._expiry(entry, seen) if self._omits() else None
+        return expiry is not None and expiry <= _now()
+
+    def _refresh(self, read: list[Entry]) -> None:
+        """Let the time to live of what was read begin anew; a moment's difference is left.
+
+        A configuration that does not mention ``refresh_on_read`` means no, as it does to the
+        SQLite and Postgres stores.
+        """
+        if self.ttl_config is not None and "refresh_on_read" not in self.ttl_config:
+            return
+        for entry in {entry.id: entry for entry in read}.values():
+            ttl = entry.ttl
+            if ttl is None or ttl <= 0:
+                continue
+            rows = self._seen(entry.id + "\0")
+            now, expiry = _now(), self._expiry(entry, rows) or 0
+            if now + ttl * _MINUTE - expiry > ttl * _MINUTE / 100:
+                row = {**rows.get(entry.row, {}), "read": now}
+                # A store that cannot be written can be read.
+                with suppress(mnem.MnemError):
+                    self._seen_rows.set(entry.row, json.dumps(row).encode())
+
+    def sweep_ttl(self) -> int:
+        """Forget what has expired, as one commit; returns how many items.
+
+        >>> memories = MnemosyneStore(":memory:")
+        >>> memories.put(("a",), "k", {"n": 1}, ttl=-1)
+        >>> memories.sweep_ttl(), memories.sweep_ttl()
+        (1, 0)
+        """
+        with self._lock:
+            self._shelf.follow(self._store)
+            entries = list(self._shelf.under(()))
+            self._shelf.load(self._store, entries, ())
+            seen, now = self._seen(""), _now()
+            expired = {
+                entry.id: entry.row
+                for entry in entries
+                if (expiry := self._expiry(entry, seen)) is not None and expiry <= now
+            }
+        swept: list[str] = []
+
+        def forget(memory: mnem.Snapshot) -> dict[str, None]:
+            swept.clear()
+            for id, row in expired.items():
+                node = memory.get(id)
+                if node is not None and row_key(node) == row:
+                    swept.append(id)
+            return dict.fromkeys(swept)
+
+        if expired:
+            self._store.update(
+                forget, message=f"forget {len(expired)} expired items", author=self._author
+            )
+            self._clear_rows(swept)
+        return len(swept)
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
+        """Sweep again and again in a thread; cancelling what is returned stops it.
+
+        The interval is ``sweep_interval_minutes`` of the configuration unless given, else 5.
+        Without a configuration nothing is started.
+        """
+        config = self.ttl_config
+        if config is None:
+            return self._sweeper.idle()
+        minutes = sweep_interval_minutes or config.get("sweep_interval_minutes") or 5
+        return self._sweeper.start(minutes * 60)
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Stop sweeping; False when it did not end within ``timeout`` seconds."""
+        return self._sweeper.stop(timeout)
+
+    # ---- writing ----
+
+    def _put(self, puts: Mapping[_Place, PutOp]) -> _Steps[None]:
+        changes: dict[str, mnem.MemoryNode | None] = {}
+        written: list[mnem.MemoryNode] = []
+        for (namespace, key), op in puts.items():
+            id = keys.join(*namespace, key)
+            # The original's id of the same key goes, so that the key has one item.
+            if (other := _original_id(id, namespace, key)) is not None:
+                changes[other] = None
+            changes[id] = None
+            if op.value is not None:
+                written.append(node_of(id, (*namespace, key), op.value, op.ttl, op.index))
+                changes[id] = written[-1]
+        vectors = yield from self._vectors_of(written)
+        try:
+            again = self._write(changes)
+        except mnem.InvalidRefError:
+            made_storable = [node for node in written if replaceable(node)]
+            if not made_storable:
+                raise
+            again = self._write(changes)
+        if again:
+            self._note_again(node for node in written if node.id in again)
+        rows = self._store.local(_VECTORS)
+        for node in written if vectors else ():
+            row, at = vectors.get(node.id), row_key(node)
+            if row is not None and row != rows.get(at):
+                rows.set(at, row)
+        if self._index is not None:
+            self._clear_rows([id for id, node in changes.items() if node is None])
+
+    def _note_again(self, nodes: Iterable[mnem.MemoryNode]) -> None:
+        """A put of what is there makes no commit; its time is a local row, after this tip."""
+        with self._lock:
+            self._shelf.follow(self._store)
+            row = json.dumps({"put": _now(), "rank": self._shelf.commits - 0.5}).encode()
+        for node in nodes:
+            self._seen_rows.set(row_key(node), row)
+
+    def _write(self, changes: Mapping[str, mnem.MemoryNode | None]) -> list[str]:
+        """Write changes as one commit; returns the ids that said this already."""
+        before: list[str | None] = []
+
+        def change(memory: mnem.Snapshot) -> Mapping[str, mnem.MemoryNode | None]:
+            before.append(memory.commit)
+            if memory.commit is None and not any(changes.values()):
+                raise _NothingThereError
+            return changes
+
+        try:
+            commit = self._store.update(change, message=_message(changes), author=self._author)
+        except _NothingThereError:
+            return []
+        if commit == before[-1]:
+            return [id for id, node in changes.items() if node is not None]
+        put = [node for node in changes.values() if node is not None]
+        # The commit has landed: what fails from here on is no failure of the call.
+        with self._lock, suppress(mnem.MnemError):
+            self._shelf.wrote(self._store, commit, put)
+            if len(changes) > 1 and self._shelf.started:
+                self._shelf.follow(self._store)
+                return [node.id for node in put if self._shelf.changed_by(node.id) != commit]
+            if len(changes) > 1:
+                changed = self._store.changed_by(commit)
+                return [node.id for node in put if node.id not in changed]
+        return []
+
+    def _clear_rows(self, ids: list[str]) -> None:
+        """Drop the local rows of items that are gone, unless another branch may have them."""
+        if not ids or len(self._store.branches()) > 1:
+            return
+        for owner in (_SEEN, _VECTORS):
+            rows = self._store.local(owner)
+            for id in ids:
+                for key, _ in rows.items(id.encode() + b"\0"):
+                    rows.delete(key)
+
+    # ---- the index ----
+
+    @staticmethod
+    def _embed(
+        texts: Iterable[str], index: Indexed, *, as_queries: bool = False
+    ) -> _Steps[dict[str, list[float]]]:
+        wanted = list(dict.fromkeys(texts))
+        if not wanted:
+            return {}
+        vectors = yield Texts(wanted, index.embeddings, as_queries)
+        return {text: index.checked(vector) for text, vector in zip(wanted, vectors, strict=True)}
+
+    def _vectors_of(self, nodes: Iterable[mnem.MemoryNode]) -> _Steps[dict[str, bytes]]:
+        """The rows of vectors of nodes that are to be written."""
+        index = self._index
+        if index is None:
+            return {}
+        wanted: dict[str, tuple[Recipe, list[str]]] = {}
+        for node in nodes:
+            recipe = index.recipe(index_of(node))
+            if recipe is not None:
+                wanted[node.id] = recipe, index.texts(value_of(node), recipe)
+        found = yield from self._embed(
+            (text for _, texts in wanted.values() for text in texts), index
+        )
+        return {
+            id: pack(recipe, [found[text] for text in texts])
+            for id, (recipe, texts) in wanted.items()
+        }
+
+    def _index_stale(self, ops: list[Op]) -> _Steps[None]:
+        """Give vectors to what searches will look at and has none of this model."""
+        index = self._index
+        prefixes = {tuple(o.namespace_prefix) for o in ops if isinstance(o, SearchOp) and o.query}
+        if index is None or not prefixes:
+            return
+        rows = self._store.local(_VECTORS)
+        stale: list[mnem.MemoryNode] = []
+        with self._lock:
+            self._shelf.follow(self._store)
+            for prefix in prefixes:
+                entries = [e for e in self._shelf.under(prefix) if e.vectors is None]
+                self._shelf.load(self._store, entries, prefix)
+                for entry in entries:
+                    recipe = None if entry.node is None else index.recipe(index_of(entry.node))
+                    row = None if recipe is None else rows.get(entry.row)
+                    entry.vectors = [] if recipe is None else unpack(row, recipe)
+                    if entry.vectors is None and entry.node is not None:
+                        stale.append(entry.node)
+        fresh = yield from self._vectors_of(stale)
+        for node in stale:
+            rows.set(row_key(node), fresh[node.id])
+        if stale:
+            yield from self._index_stale(ops)
+
+    # ---- beyond the interface ----
+
+    def branch(self, name: str, *, start: str | None = None) -> str:
+        """Make a branch at a revision, or where this instance is; returns its name.
+
+        >>> memories = MnemosyneStore(":memory:")
+        >>> memories.put(("a",), "k", {"n": 1})
+        >>> memories.switch(memories.branch("hypothesis"))
+        >>> memories.put(("a",), "k", {"n": 2})
+        >>> memories.switch("main")
+        >>> memories.get(("a",), "k").value
+        {'n': 1}
+        """
+        self._store.new_branch(name, start=start)
+        return name
+
+    def switch(self, target: str) -> None:
+        """Bind this instance, and no other, to another branch; HEAD stays.
+
+        InvalidRefError when there is no such branch.
+        """
+        with self._lock:
+            if target not in dict(self._store.branches()) and target != self._branch:
+                raise mnem.InvalidRefError(
+                    f"there is no branch {target!r}", hint="`mnem branch` lists them"
+                )
+            left = self._store
+            self._bind(target)
+            left.close()
+
+    def why(self, namespace: tuple[str, ...], key: str) -> mnem.Blame:
+        """Which commit set an item, and from what; of one that was forgotten, the commit that did.
+
+        InvalidRefError for an item that never was.
+        """
+        id = keys.join(*namespace, key)
+        other = _original_id(id, namespace, key)
+        if other is not None and self._store.exists(other):
+            id = other
+        blame = self._store.blame(id)
+        return replace(blame, node=replace(blame.node, content=value_of(blame.node)))
+
+    def history(self, *, limit: int = 20) -> list[mnem.Commit]:
+        """The newest commits of this instance's branch, newest first."""
+        return self._store.log(limit=limit)
+
+    def merge(
+        self,
+        theirs: str,
+        *,
+        resolutions: dict[str, str | mnem.MemoryNode] | None = None,
+        strategy: str | None = None,
+        message: str | None = None,
+    ) -> mnem.MergeResult:
+        """Merge a branch into this instance's: see :meth:`mnem.Store.merge`."""
+        return self._store.merge(
+            theirs,
+            resolutions=resolutions,
+            strategy=strategy,
+            message=message,
+            author=self._author,
+        )
+
+    def revert(
+        self,
+        commit: str,
+        *,
+        resolutions: dict[str, str | mnem.MemoryNode] | None = None,
+        strategy: str | None = None,
+        message: str | None = None,
+    ) -> mnem.MergeResult:
+        """Take back what one commit changed: see :meth:`mnem.Store.revert`."""
+        return self._store.revert(
+            commit,
+            resolutions=resolutions,
+            strategy=strategy,
+            message=message,
+            author=self._author,
+        )
+
+
+class _Done:
+    """Nothing to wait for."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield
+
+
+class _NothingThereError(Exception):
+    """There is nothing on the branch that could be forgotten."""
+
+
+def _advance(
+    steps: _Steps[list[Result]], vectors: list[list[float]] | None
+) -> Texts | list[Result]:
+    try:
+        return next(steps) if vectors is None else steps.send(vectors)
+    except StopIteration as done:
+        return done.value
+
+
+def _validate(op: object) -> None:
+    if not isinstance(op, (GetOp, SearchOp, PutOp, ListNamespacesOp)):
+        raise ValueError(f"Unknown operation type: {type(op)}")  # noqa: TRY004 as LangGraph's
+    validate_op_namespace(op)
+    if isinstance(op, SearchOp):
+        filters.check(op.filter)
+    elif isinstance(op, PutOp) and op.value is not None:
+        if not op.namespace:
+            raise InvalidNamespaceError("Namespace cannot be empty.")
+        if op.namespace[0] == "langgraph":
+            raise InvalidNamespaceError(
+                f'Root label for namespace cannot be "langgraph". Got: {op.namespace}'
+            )
+
+
+def _original_id(id: str, namespace: tuple[str, ...], key: str) -> str | None:
+    """The id that the original gave a key, where that is another one."""
+    same = id == ":".join((*namespace, key))
+    return None if same else keys.unencoded(*namespace, key)
+
+
+def _branch_of(store: mnem.Store) -> str:
+    head = store.head()
+    if not head.startswith("ref: "):
+        raise mnem.InvalidRefError(
+            f"HEAD is detached at {head}: name a branch", hint="`mnem branch` lists them"
+        )
+    return head.removeprefix("ref: ")
+
+
+def _message(changes: Mapping[str, mnem.MemoryNode | None]) -> str:
+    puts = [id for id, node in changes.items() if node is not None]
+    gone = [id for id, node in changes.items() if node is None]
+    said: list[str] = []
+    if puts:
+        said.append(f"put {puts[0] if len(puts) == 1 else f'{len(puts)} items'}")
+    if gone:
+        said.append(f"forget {gone[0] if len(gone) == 1 else f'{len(gone)} items'}")
+    return ", ".join(said)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _datetime(milliseconds: float) -> datetime:
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def _told(row: bytes) -> dict[str, float]:
+    """A local row about a version: when it was put again, with which rank, and when it was read."""
+    told: dict[str, float] = json.loads(row)
+    return {"put": 0, "rank": 0, "read": 0} | told
+
+
+def _order(entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> tuple[float, float, str]:
+    """What sorts items newest first: when one was last put, its rank among equal times, its id."""
+    row = seen.get(entry.row) if seen else None
+    return entry.order if row is None else min(entry.order, (-row["put"], -row["rank"], entry.id))

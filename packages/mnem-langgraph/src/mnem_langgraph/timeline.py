@@ -1,0 +1,175 @@
+"""When each node came and last changed, as the history of a branch has it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+import mnem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Timeline", "Times"]
+
+# Local rows that let another process begin where this one stood: two a branch, in turns.
+_OWNER = "mnem-langgraph:times"
+# One is due after so many commits, and more the more nodes there are.
+_EVERY, _NODES = 128, 64
+
+
+class Times(NamedTuple):
+    """Of one node, in Unix milliseconds: added since it was last absent, and last changed.
+
+    ``rank`` is the number of the last change among the commits, which decides between equal
+    times, and ``commit`` the change itself, where this process saw it.
+    """
+
+    created: int
+    updated: int
+    rank: int
+    commit: str = ""
+
+
+class Point(NamedTuple):
+    """The times of every node at a commit, and how many commits lead there."""
+
+    tip: str | None
+    commits: int
+    times: dict[str, Times]
+
+
+class Timeline:
+    """The times of every node at one commit; follows a branch as it moves.
+
+    What a merge brought keeps the times it had on its own line. Each look reads what is new since
+    the last one, or since a point that was saved where a line that was merged began before it.
+    """
+
+    def __init__(self, branch: str) -> None:
+        self._branch = branch
+        self._saved = 0
+        self.tip: str | None = None
+        self.times: dict[str, Times] = {}
+        self.commits = 0
+
+    def follow(self, store: mnem.Store) -> set[str]:
+        """Read what is new on the store's branch; returns the ids whose times are others."""
+        if store.head_commit() == self.tip:
+            return set()
+        before = self.times
+        for point in self._points(store):
+            fresh = _since(store, point.tip)
+            if fresh is not None:
+                self._saved = max(self._saved, point.commits if point.times is not before else 0)
+                break
+        else:
+            point, fresh = Point(None, 0, {}), store.log()
+        changed = self._read(store, point, fresh)
+        if point.times is not before:
+            now = self.times
+            ids = before.keys() | now.keys()
+            changed = {id for id in ids if before.get(id, ())[:3] != now.get(id, ())[:3]}
+        if self.commits - self._saved >= _EVERY + len(self.times) // _NODES:
+            self.save(store, 1)
+        return changed
+
+    def _points(self, store: mnem.Store) -> Iterator[Point]:
+        """Where a look may begin: where the last one ended, then what was saved, newest first."""
+        if self.tip is not None:
+            yield Point(self.tip, self.commits, self.times)
+        saved: list[Point] = []
+        rows = store.local(_OWNER).items()
+        own = self._branch.encode() + b"\0"
+        for _, row in [row for row in rows if row[0].startswith(own)] or rows:
+            tip, commits, times = json.loads(row)
+            saved.append(Point(tip, commits, {id: Times(*told) for id, told in times.items()}))
+        yield from sorted(saved, key=lambda point: -point.commits)
+
+    def save(self, store: mnem.Store, least: int) -> None:
+        """Save the point of the last look, if it is so many commits after what was saved."""
+        if self.commits - self._saved < least:
+            return
+        self._saved = self.commits
+        times = {id: told[:3] for id, told in self.times.items()}
+        row = json.dumps([self.tip, self.commits, times], separators=(",", ":"))
+        rows = store.local(_OWNER)
+        own = self._branch.encode() + b"\0"
+        there = {key: json.loads(value)[1] for key, value in rows.items(own)}
+        oldest = min((own + b"0", own + b"1"), key=lambda key: there.get(key, -1))
+        # A store that cannot be written can be read.
+        with suppress(mnem.MnemError):
+            rows.set(oldest, row.encode())
+
+    def _read(self, store: mnem.Store, point: Point, log: list[mnem.Commit]) -> set[str]:
+        """Read the commits after a point, newest first; returns the ids they changed."""
+        children = Counter(parent for commit in log for parent in commit.parents)
+        at = {} if point.tip is None else {point.tip: point.times}
+        changed: set[str] = set()
+        self.tip, self.commits, self.times = point.tip, point.commits, point.times
+        for commit in reversed(log):
+            lines = [at[parent] for parent in commit.parents]
+            children.subtract(commit.parents)
+            for parent in commit.parents:
+                if children[parent] == 0:
+                    del at[parent]
+            # The last child takes its first parent's line over; earlier ones take a copy.
+            times = lines[0] if lines else {}
+            if lines and children[commit.parents[0]] > 0:
+                times = dict(times)
+            changed.update(self._apply(store, commit, times, lines[1:]))
+            at[commit.id] = self.times = times
+            self.tip = commit.id
+        return changed
+
+    def _apply(
+        self,
+        store: mnem.Store,
+        commit: mnem.Commit,
+        times: dict[str, Times],
+        others: list[dict[str, Times]],
+    ) -> list[str]:
+        changes = store.changed_by(commit.id)
+        for id, kind in changes.items():
+            if kind == "removed":
+                times.pop(id, None)
+                continue
+            brought = _brought(store, commit, id, others)
+            if brought is not None:
+                times[id] = brought
+                continue
+            before = times.get(id) or next((o[id] for o in others if id in o), None)
+            created = commit.time if before is None else before.created
+            times[id] = Times(created, commit.time, self.commits, commit.id)
+        self.commits += 1
+        return list(changes)
+
+
+def _since(store: mnem.Store, tip: str | None) -> list[mnem.Commit] | None:
+    """The commits after one, newest first; None where a line of them began before it."""
+    for limit in (4, 64, 1024, 16_384):
+        log = store.log(limit=limit)
+        at = next((at for at, commit in enumerate(log) if commit.id == tip), None)
+        if at is not None:
+            known = {commit.id for commit in log[: at + 1]}
+            closed = all(commit.parents and known.issuperset(commit.parents) for commit in log[:at])
+            return log[:at] if closed else None
+        if len(log) < limit:
+            return None
+    return None
+
+
+def _brought(
+    store: mnem.Store, commit: mnem.Commit, id: str, others: list[dict[str, Times]]
+) -> Times | None:
+    """The times on the merged line whose value a merge took."""
+    for parent, line in zip(commit.parents[1:], others, strict=True):
+        if id in line and repr(_node(store, parent, id)) == repr(_node(store, commit.id, id)):
+            return line[id]
+    return None
+
+
+def _node(store: mnem.Store, commit: str, id: str) -> mnem.MemoryNode | None:
+    return store.state_at(commit, prefix=id, limit=1).get(id)

@@ -1,0 +1,138 @@
+"""Following a branch: from a saved point, over merges, and after a failure."""
+
+from __future__ import annotations
+
+import mnem
+import pytest
+from mnem_langgraph import MnemosyneStore
+
+USER = ("memories", "u1")
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """The commits whose changes were read."""
+    commits = []
+    changed_by = mnem.Store.changed_by
+
+    def count(store, commit):
+        commits.append(commit)
+        return changed_by(store, commit)
+
+    monkeypatch.setattr(mnem.Store, "changed_by", count)
+    return commits
+
+
+def write(store, count, key="k"):
+    for n in range(count):
+        store.write({f"memories:u1:{key}{n % 7}": {"v": n}}, message="count")
+
+
+def listed(memories):
+    return [item.dict() for item in memories.search((), limit=1000)]
+
+
+def anew(memories, branch="main"):
+    """What an instance lists that begins with the first commit."""
+    rows = memories._store.local("mnem-langgraph:times")
+    for row in rows.items():
+        rows.delete(row[0])
+    return listed(MnemosyneStore(memories._store, branch=branch))
+
+
+def test_another_instance_begins_where_one_was_saved(memories, path, looked_at):
+    write(memories._store, 300)
+    expected = listed(memories)
+    assert len(looked_at) == 300
+    looked_at.clear()
+    write(memories._store, 5, "new")
+    with MnemosyneStore(path) as again:
+        found = listed(again)
+        assert len(looked_at) == 5
+        assert found[5:] == expected
+        assert found == anew(again)
+
+
+def test_a_new_branch_begins_where_another_was_saved(memories, looked_at):
+    write(memories._store, 300)
+    listed(memories)
+    looked_at.clear()
+    memories.switch(memories.branch("hypothesis"))
+    write(memories._store, 3, "new")
+    found = listed(memories)
+    assert len(looked_at) == 3
+    assert found == anew(memories, "hypothesis")
+
+
+def test_a_merge_is_read_from_the_point_before_its_lines(memories, looked_at):
+    write(memories._store, 300)
+    listed(memories)
+    memories.branch("hypothesis")
+    write(memories._store.on("hypothesis"), 4, "theirs")
+    write(memories._store, 6, "ours")
+    listed(memories)
+    assert memories.merge("hypothesis").status == "merged"
+    looked_at.clear()
+    found = listed(memories)
+    assert len(looked_at) == 4 + 6 + 1
+    assert found == anew(memories)
+
+
+def test_points_are_saved_in_turns(memories):
+    rows = memories._store.local("mnem-langgraph:times")
+    for _ in range(4):
+        write(memories._store, 150)
+        listed(memories)
+    assert [key for key, _ in rows.items()] == [b"main\x000", b"main\x001"]
+
+
+def test_where_nothing_can_be_saved_reads_go_on(memories, monkeypatch):
+    def refuse(*_):
+        raise mnem.StoreIoError("read-only")
+
+    write(memories._store, 200)
+    monkeypatch.setattr(mnem.LocalRows, "set", refuse)
+    assert len(listed(memories)) == 7
+
+
+def test_after_a_failure_the_next_look_is_whole(memories, monkeypatch):
+    write(memories._store, 3)
+    listed(memories)
+    write(memories._store, 3, "new")
+    changed_by, left = mnem.Store.changed_by, [True, True, False]
+
+    def fail(store, commit):
+        if not left.pop(0):
+            raise mnem.BusyError("another process")
+        return changed_by(store, commit)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mnem.Store, "changed_by", fail)
+        with pytest.raises(mnem.BusyError):
+            listed(memories)
+    assert listed(memories) == anew(memories)
+    assert len(listed(memories)) == 6
+
+
+def test_closing_saves_what_is_worth_it(path, looked_at):
+    for puts, read in ((10, 10), (20, 0)):
+        with MnemosyneStore(path) as memories:
+            for n in range(puts):
+                memories.put(USER, f"k{n}", {"v": puts})
+            assert memories.get(USER, "k0").value == {"v": puts}
+        looked_at.clear()
+        with MnemosyneStore(path) as again:
+            assert len(again.search(USER, limit=100)) == puts
+            assert len(looked_at) == read
+    again.close()
+
+
+def test_who_only_writes_looks_now_and_then(memories, looked_at):
+    memories.put(USER, "k", {"v": 0})
+    memories.get(USER, "k")
+    looked_at.clear()
+    for n in range(150):
+        memories.put(USER, "k", {"v": n + 1})
+    assert len(looked_at) == 128
+    assert memories.get(USER, "k").value == {"v": 150}
+    assert listed(memories) == anew(memories)

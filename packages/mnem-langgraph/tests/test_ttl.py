@@ -1,0 +1,244 @@
+"""Times to live, on a clock that the tests move."""
+
+import asyncio
+import threading
+
+import mnem
+import pytest
+from langgraph.store.base import GetOp, PutOp
+from mnem_langgraph import MnemosyneStore, store
+
+SPACE = ("ttl",)
+
+
+class Clock:
+    def __init__(self, now):
+        self.now, self.passed = now, 0
+
+    def __call__(self):
+        return self.now() + self.passed
+
+    def minutes(self, minutes):
+        self.passed += int(minutes * 60_000)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock(store._now)
+    monkeypatch.setattr(store, "_now", clock)
+    return clock
+
+
+def opened(path, **ttl):
+    return MnemosyneStore(path, ttl=ttl or None)
+
+
+def test_expired_items_are_seen_until_they_are_swept(path, clock):
+    with opened(path) as memories:
+        memories.put(SPACE, "short", {"v": 1}, ttl=1)
+        memories.put(SPACE, "long", {"v": 1}, ttl=10)
+        memories.put(SPACE, "ever", {"v": 1})
+        clock.minutes(2)
+        assert memories.get(SPACE, "short", refresh_ttl=False) is not None
+        tip = memories.history(limit=1)[0].id
+        assert memories.sweep_ttl() == 1
+        assert memories.get(SPACE, "short") is None
+        assert memories.history(limit=1)[0].message == "forget 1 expired items"
+        assert memories.history(limit=2)[1].id == tip
+        assert memories.why(SPACE, "short").removed
+        clock.minutes(20)
+        assert memories.sweep_ttl() == 1
+        assert memories.sweep_ttl() == 0
+        assert {item.key for item in memories.search(SPACE)} == {"ever"}
+
+
+def test_expired_items_are_omitted_from_every_read(path, clock):
+    with opened(path, omit_expired=True, refresh_on_read=False) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=1)
+        memories.put((*SPACE, "below"), "b", {"v": 1}, ttl=5)
+        assert memories.get(SPACE, "a") is not None
+        clock.minutes(2)
+        assert memories.get(SPACE, "a") is None
+        assert [item.key for item in memories.search(SPACE)] == ["b"]
+        assert [item.key for item in memories.search(SPACE, query="v")] == ["b"]
+        assert memories.list_namespaces() == [(*SPACE, "below")]
+        # The commit's time is the store's own, two minutes behind this clock.
+        memories.put(SPACE, "a", {"v": 2}, ttl=10)
+        assert memories.get(SPACE, "a").value == {"v": 2}
+
+
+@pytest.mark.parametrize("read", ["get", "search", "batch", "aget"])
+def test_reading_begins_the_time_anew_without_a_commit(path, clock, read):
+    reads = {
+        "get": lambda m: m.get(SPACE, "a"),
+        "search": lambda m: m.search(SPACE),
+        "batch": lambda m: m.batch([GetOp(SPACE, "a")]),
+        "aget": lambda m: asyncio.run(m.aget(SPACE, "a")),
+    }
+    with opened(path, refresh_on_read=True) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=10)
+        before = memories.get(SPACE, "a", refresh_ttl=False)
+        clock.minutes(8)
+        assert reads[read](memories)
+        clock.minutes(8)
+        with opened(path) as again:
+            assert again.sweep_ttl() == 0
+            assert again.get(SPACE, "a", refresh_ttl=False) == before
+        assert len(memories.history()) == 1
+        clock.minutes(3)
+        assert memories.sweep_ttl() == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "refresh", "swept"),
+    [
+        (None, None, 0),
+        (None, False, 1),
+        ({"refresh_on_read": True}, None, 0),
+        ({"refresh_on_read": True}, False, 1),
+        ({"refresh_on_read": False}, None, 1),
+        ({"refresh_on_read": False}, True, 0),
+        # As the SQLite and Postgres stores: a configuration that does not say it means no.
+        ({"default_ttl": 10}, None, 1),
+    ],
+)
+def test_which_reads_refresh(path, clock, config, refresh, swept):
+    with MnemosyneStore(path, ttl=config) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=10)
+        clock.minutes(8)
+        memories.get(SPACE, "a", refresh_ttl=refresh)
+        clock.minutes(8)
+        assert memories.sweep_ttl() == swept
+
+
+def test_a_moment_later_nothing_is_noted(path, clock):
+    with opened(path) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=10)
+        memories.get(SPACE, "a")
+        assert memories._seen_rows.items() == []
+        clock.minutes(1)
+        memories.get(SPACE, "a")
+        assert len(memories._seen_rows.items()) == 1
+
+
+def test_a_put_begins_the_time_anew(path, clock):
+    with opened(path, default_ttl=10, refresh_on_read=False) as memories:
+        memories.put(SPACE, "a", {"v": 1})
+        memories.put(SPACE, "b", {"v": 1})
+        memories.put(SPACE, "c", {"v": 1})
+        clock.minutes(8)
+        memories.put(SPACE, "a", {"v": 1})
+        memories.put(SPACE, "b", {"v": 1}, ttl=None)
+        assert [item.key for item in memories.search(SPACE)] == ["a", "b", "c"]
+        clock.minutes(8)
+        assert memories.sweep_ttl() == 1
+        clock.minutes(8)
+        assert memories.sweep_ttl() == 1
+        assert [item.key for item in memories.search(SPACE)] == ["b"]
+
+
+@pytest.mark.parametrize("ttl", [0, -1])
+def test_no_time_to_live_is_expired_at_once(path, ttl):
+    with opened(path, omit_expired=True) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=ttl)
+        assert memories.get(SPACE, "a") is None
+        assert memories.sweep_ttl() == 1
+
+
+def test_a_failed_batch_refreshes_nothing(path, clock):
+    with opened(path) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=10)
+        clock.minutes(8)
+        with pytest.raises(TypeError):
+            memories.batch([GetOp(SPACE, "a"), PutOp(SPACE, "b", {"v": object()})])
+        clock.minutes(3)
+        assert memories.sweep_ttl() == 1
+
+
+def test_branches_keep_the_time_to_live(path, clock):
+    with opened(path) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=10)
+        memories.switch(memories.branch("hypothesis"))
+        clock.minutes(11)
+        assert memories.sweep_ttl() == 1
+        memories.switch("main")
+        assert memories.get(SPACE, "a", refresh_ttl=False) is not None
+        assert memories.sweep_ttl() == 1
+
+
+def test_what_was_put_again_meanwhile_is_not_swept(path, clock, monkeypatch):
+    with opened(path) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=1)
+        clock.minutes(2)
+        update = memories._store.update
+
+        def late(change, **options):
+            memories._store.write({"ttl:a": {"v": 2}}, message="meanwhile")
+            return update(change, **options)
+
+        monkeypatch.setattr(memories._store, "update", late)
+        assert memories.sweep_ttl() == 0
+        assert memories.get(SPACE, "a").value == {"v": 2}
+
+
+def test_rows_go_with_what_was_swept(path, clock):
+    with opened(path) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=1)
+        clock.minutes(0.5)
+        memories.get(SPACE, "a")
+        assert len(memories._seen_rows.items()) == 1
+        clock.minutes(2)
+        memories.sweep_ttl()
+        assert memories._seen_rows.items() == []
+
+
+def test_the_sweeper(path, monkeypatch):
+    with opened(path, default_ttl=0) as memories:
+        swept, sweep = threading.Event(), memories._sweeper._sweep
+
+        def told():
+            found = sweep()
+            swept.set()
+            return found
+
+        monkeypatch.setattr(memories._sweeper, "_sweep", told)
+        memories.put(SPACE, "a", {"v": 1})
+        ended = memories.start_ttl_sweeper(0.0001)
+        assert swept.wait(60)
+        assert memories.get(SPACE, "a") is None
+        assert memories.stop_ttl_sweeper(60)
+        assert ended.done()
+        assert memories.start_ttl_sweeper(100).cancel()
+        assert memories.stop_ttl_sweeper(60)
+
+
+def test_the_sweeper_outlives_a_failure(path, monkeypatch):
+    with opened(path, default_ttl=0) as memories:
+        calls, twice = [], threading.Event()
+
+        def fail():
+            calls.append(1)
+            if len(calls) > 1:
+                twice.set()
+            raise OSError("busy")
+
+        monkeypatch.setattr(memories._sweeper, "_sweep", fail)
+        memories.start_ttl_sweeper(0.0001)
+        assert twice.wait(60)
+        assert memories.stop_ttl_sweeper()
+
+
+def test_without_a_configuration_there_is_no_sweeper(memories):
+    assert memories.start_ttl_sweeper().done()
+    assert memories.stop_ttl_sweeper()
+
+
+def test_a_refresh_that_cannot_be_noted_is_no_failure_of_the_read(path, clock, monkeypatch):
+    def refuse(*_):
+        raise mnem.StoreIoError("read-only")
+
+    with opened(path) as memories:
+        memories.put(SPACE, "a", {"v": 1}, ttl=10)
+        clock.minutes(8)
+        monkeypatch.setattr(mnem.LocalRows, "set", refuse)
+        assert memories.get(SPACE, "a").value == {"v": 1}

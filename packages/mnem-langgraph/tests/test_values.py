@@ -1,0 +1,168 @@
+"""What of a value becomes content, what provenance, and what comes back."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import date, datetime, timedelta, timezone
+from enum import Enum
+from types import MappingProxyType
+
+import mnem
+import pytest
+from langgraph.store.base import PutOp
+from mnem_langgraph import MnemosyneStore
+
+USER = ("memories", "u1")
+
+
+def keys_of(items):
+    return [item.key for item in items]
+
+
+def test_ids_are_those_of_the_original(memories):
+    memories.put(USER, "plan", {"tier": "basic"})
+    assert list(memories._store.memory()) == ["memories:u1:plan"]
+
+
+def test_an_id_of_the_original_is_read_replaced_and_forgotten(memories):
+    memories._store.write({"memories:50%:plan": {"tier": "basic"}}, message="0.0.7")
+    assert memories.get(("memories", "50%"), "plan").value == {"tier": "basic"}
+    assert keys_of(memories.search(("memories",))) == ["plan"]
+    assert memories.why(("memories", "50%"), "plan").node.id == "memories:50%:plan"
+    memories.put(("memories", "50%"), "plan", {"tier": "team"})
+    assert list(memories._store.memory()) == ["memories:50%25:plan"]
+    assert keys_of(memories.search(("memories",))) == ["plan"]
+    memories._store.write({"memories:50%:plan": {"tier": "old"}}, message="0.0.7 again")
+    assert memories.get(("memories", "50%"), "plan").value == {"tier": "team"}
+    assert keys_of(memories.search(("memories",))) == ["plan"]
+    memories._store.write({"memories:50%25:plan": None}, message="one of both")
+    assert memories.get(("memories", "50%"), "plan").value == {"tier": "old"}
+    memories.delete(("memories", "50%"), "plan")
+    assert memories._store.memory() == {}
+
+
+def test_meta_becomes_provenance(memories):
+    meta = {
+        "source": "ticket-1",
+        "step": "7",
+        "observation": "o",
+        "tool_call": "t",
+        "note": "n",
+        "event_time": 1_700_000_000_000,
+    }
+    memories.put(USER, "plan", {"tier": "basic", "_meta": meta})
+    node = memories._store.get("memories:u1:plan")
+    assert (node.content, node.event_time) == ({"tier": "basic"}, 1_700_000_000_000)
+    assert node.provenance == mnem.Provenance("7", "o", "t", "ticket-1", "n")
+    item = memories.get(USER, "plan")
+    assert item.value == {"tier": "basic"}
+    # The times are of the commits, whatever time the belief is of.
+    assert datetime.now(timezone.utc) - item.updated_at < timedelta(minutes=1)
+    assert memories.why(USER, "plan").provenance.source == "ticket-1"
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [{"mood": "good"}, {"source": 5}, {"event_time": True}, {"step": None}, "text", [], None],
+)
+def test_what_else_is_in_meta_stays(memories, meta):
+    memories.put(USER, "plan", {"tier": 1, "_meta": meta})
+    assert memories.get(USER, "plan").value == {"tier": 1, "_meta": meta}
+
+
+def test_the_rest_of_meta_stays(memories):
+    memories.put(USER, "plan", {"_meta": {"source": "s", "mood": "good"}})
+    assert memories.get(USER, "plan").value == {"_meta": {"mood": "good"}}
+    assert memories.why(USER, "plan").provenance.source == "s"
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(
+    ("given", "back"),
+    [
+        (2**80, 2**80),
+        (-(2**63) - 1, -(2**63) - 1),
+        (float("inf"), float("inf")),
+        ("\ud800", "\ud800"),
+        ((1, 2), [1, 2]),
+        ({1: "a"}, {"1": "a"}),
+        (date(2026, 9, 7), "2026-09-07"),
+        (datetime(2026, 9, 7, tzinfo=timezone.utc), "2026-09-07T00:00:00+00:00"),
+        (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (Colour.RED, "red"),
+        (json.loads("[" * 400 + "]" * 400), json.loads("[" * 400 + "]" * 400)),
+    ],
+)
+def test_values_that_content_rules_refuse(memories, given, back):
+    memories.put(USER, "a", {"v": given, "w": [given], "_meta": {"source": "s"}}, index=False)
+    memories.put(USER, "b", {"v": 1})
+    assert memories.get(USER, "a").value == {"v": back, "w": [back]}
+    assert memories.search(USER)[1].value == {"v": back, "w": [back]}
+    assert memories.why(USER, "a").provenance.source == "s"
+    assert memories.why(USER, "a").node.content == {"v": back, "w": [back]}
+    assert len(memories.history()) == 2
+
+
+def test_nan_comes_back(memories):
+    memories.put(USER, "a", {"v": float("nan")})
+    assert memories.get(USER, "a").value["v"] != memories.get(USER, "a").value["v"]
+
+
+@pytest.mark.parametrize("name", ["mnem:json", "mnem:key", "mnem:ttl", "mnem:index", "mnem:"])
+def test_values_may_have_keys_like_ours(memories, name):
+    memories.put(USER, "a", {name: 5, "x": 1}, ttl=5)
+    assert memories.get(USER, "a").value == {name: 5, "x": 1}
+    assert memories.search(USER, filter={name: 5})[0].value == {name: 5, "x": 1}
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), b"bytes", {"a": {3}}])
+def test_values_without_a_json_form_are_refused(memories, value):
+    with pytest.raises(TypeError):
+        memories.batch([PutOp(USER, "good", {"v": 1}), PutOp(USER, "bad", {"v": value})])
+    assert memories.history() == []
+
+
+@pytest.mark.parametrize("value", [5, "text", [1]])
+def test_a_value_is_a_mapping(memories, value):
+    with pytest.raises((TypeError, ValueError)):
+        memories.put(USER, "bad", value)
+    assert memories.history() == []
+
+
+def test_any_mapping_is_a_value(memories):
+    memories.put(USER, "a", MappingProxyType({"v": 1}))
+    memories.put(USER, "b", {})
+    assert memories.get(USER, "a").value == {"v": 1}
+    assert memories.get(USER, "b").value == {}
+
+
+def test_nodes_of_others_under_a_namespace_are_items(memories):
+    memories._store.write({"memories:u1:plan": "basic", "plan": 1, "a.b:c": {}}, message="mcp")
+    assert memories.get(USER, "plan").value == {"value": "basic"}
+    assert memories.list_namespaces() == [USER]
+    assert keys_of(memories.search(())) == ["plan"]
+
+
+@pytest.mark.parametrize(
+    "value", [{"v": [1, {"w": None, "caf\u00e9": -0.0, "zz": "z"}]}, {"v": (1, 2)}]
+)
+def test_what_was_written_is_read_as_another_instance_reads_it(memories, value):
+    memories.search(USER)
+    memories.put(USER, "a", value)
+    here = memories.get(USER, "a").value
+    anew = MnemosyneStore(memories._store).get(USER, "a").value
+    assert repr(here) == repr(anew)
+    value["v"] = "changed"
+    here["v"].append("changed")
+    assert repr(memories.get(USER, "a").value) == repr(anew)
+
+
+def test_what_was_written_over_meanwhile_is_not_served(memories):
+    memories.search(USER)
+    memories.put(USER, "a", {"v": 1})
+    memories._store.write({"memories:u1:a": {"v": 2}}, message="another")
+    assert memories.get(USER, "a").value == {"v": 2}

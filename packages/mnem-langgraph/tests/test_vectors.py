@@ -1,0 +1,220 @@
+"""Semantic search, with an embedding whose answers can be worked out by hand."""
+
+import asyncio
+import math
+
+import mnem
+import pytest
+from langchain_core.embeddings import Embeddings
+from langgraph.store.base import PutOp
+from mnem_langgraph import MnemosyneStore
+
+SPACE = ("docs",)
+LETTERS = "abcdefgh"
+
+
+class Counting(Embeddings):
+    """Counts letters, and what it is asked."""
+
+    def __init__(self, model="counting"):
+        self.model = model
+        self.texts = []
+
+    def embed_documents(self, texts):
+        self.texts += texts
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text):
+        return [float(text.count(letter)) for letter in LETTERS]
+
+    async def aembed_documents(self, texts):
+        return self.embed_documents(texts)
+
+    async def aembed_query(self, text):
+        return self.embed_query(text)
+
+
+def index(embed, **more):
+    return {"dims": len(LETTERS), "embed": embed, "fields": ["text"], **more}
+
+
+@pytest.fixture
+def embed():
+    return Counting()
+
+
+@pytest.fixture
+def memories(path, embed):
+    with MnemosyneStore(path, index=index(embed)) as memories:
+        yield memories
+
+
+def found(memories, query, **options):
+    return [(i.key, i.score) for i in memories.search(SPACE, query=query, **options)]
+
+
+def test_the_score_is_the_cosine(memories):
+    memories.put(SPACE, "a", {"text": "aaab"})
+    memories.put(SPACE, "b", {"text": "ab"})
+    memories.put(SPACE, "c", {"text": "c"})
+    memories.put(SPACE, "none", {"other": "ab"})
+    (b, one), (a, less), (c, nothing), last = found(memories, "ab")
+    assert (b, a, c, last) == ("b", "a", "c", ("none", None))
+    assert one == pytest.approx(1, abs=1e-12)
+    assert less == pytest.approx(4 / math.sqrt(20), abs=1e-12)
+    assert nothing == 0
+    assert [key for key, _ in found(memories, "ab", limit=2, offset=1)] == ["a", "c"]
+    assert [key for key, _ in found(memories, "ab", filter={"text": "c"})] == ["c"]
+
+
+def test_vectors_are_neither_in_the_node_nor_in_its_id(memories, path):
+    memories.put(SPACE, "a", {"text": "ab"})
+    assert memories._store.get("docs:a").content == {"text": "ab"}
+    with MnemosyneStore(path) as plain:
+        assert found(plain, "ab") == [("a", None)]
+
+
+def test_vectors_survive_reopening(memories, path):
+    memories.put(SPACE, "a", {"text": "ab"})
+    memories.put(SPACE, "b", {"text": "b"})
+    fresh = Counting()
+    with MnemosyneStore(path, index=index(fresh)) as again:
+        assert [key for key, _ in found(again, "b")] == ["b", "a"]
+    assert fresh.texts == []
+
+
+def test_vectors_are_rebuilt_when_the_model_changes(memories, path):
+    memories.put(SPACE, "a", {"text": "ab", "title": "cd"}, index=["title"])
+    memories.put(SPACE, "b", {"text": "b"})
+    memories.put(SPACE, "c", {"text": "c"}, index=False)
+    for options in ({}, {"fields": ["text", "title"]}):
+        fresh = Counting("another")
+        with MnemosyneStore(path, index=index(fresh) | options) as again:
+            assert found(again, "cd")[0] == ("a", pytest.approx(1))
+            assert found(again, "cd")[-1] == ("c", None)
+        assert sorted(fresh.texts) == (["b", "cd"] if not options else ["b"])
+
+
+def test_what_was_written_elsewhere_is_embedded_when_it_is_searched(memories, embed):
+    memories._store.write({"docs:a": {"text": "ab"}}, message="mcp")
+    assert found(memories, "ab") == [("a", pytest.approx(1))]
+    assert found(memories, "ab") == [("a", pytest.approx(1))]
+    assert embed.texts == ["ab"]
+
+
+def test_nothing_is_left_of_what_was_put_over(memories):
+    memories.put(SPACE, "a", {"text": "aaaa"})
+    memories.put(SPACE, "a", {"text": "bbbb"})
+    assert found(memories, "a") == [("a", 0)]
+    memories.delete(SPACE, "a")
+    assert found(memories, "a") == []
+    memories.put(SPACE, "a", {"text": "aaaa"}, index=False)
+    assert found(memories, "a") == [("a", None)]
+    memories.put(SPACE, "a", {"text": "aaaa"})
+    assert found(memories, "a") == [("a", pytest.approx(1))]
+
+
+def test_the_vectors_of_what_is_forgotten_go(memories):
+    memories.put(SPACE, "a", {"text": "aaaa"})
+    rows = memories._store.local("mnem-langgraph:vectors")
+    assert len(rows.items()) == 1
+    memories.delete(SPACE, "a")
+    assert rows.items() == []
+
+
+def test_fields_of_one_put(memories, embed):
+    memories.put(SPACE, "a", {"text": "aa", "title": "bb"}, index=["title"])
+    memories.put(SPACE, "b", {"rows": [{"t": "c"}, {"t": "d"}]}, index=["rows[*].t"])
+    assert embed.texts == ["bb", "c", "d"]
+    assert found(memories, "b")[0] == ("a", pytest.approx(1))
+    assert found(memories, "d")[0] == ("b", pytest.approx(1))
+    assert memories.get(SPACE, "a").value == {"text": "aa", "title": "bb"}
+
+
+def test_the_whole_value_unless_fields_are_given(path, embed):
+    with MnemosyneStore(path, index={"dims": 8, "embed": embed}) as memories:
+        memories.put(SPACE, "a", {"b": "a", "a": "b", "_meta": {"source": "s"}})
+    assert embed.texts == ['{"a": "b", "b": "a"}']
+
+
+def test_full_pages_until_there_is_no_more(memories):
+    for n in range(11):
+        memories.put(SPACE, f"k{n:02}", {"rows": ["a", "ab"] * (n + 1)}, index=["rows[*]"])
+    pages = [found(memories, "a", limit=2, offset=2 * n) for n in range(6)]
+    assert [len(page) for page in pages] == [2, 2, 2, 2, 2, 1]
+    assert len({key for page in pages for key, _ in page}) == 11
+
+
+def test_branches_share_vectors_and_not_items(memories, embed):
+    memories.put(SPACE, "a", {"text": "ab"})
+    memories.switch(memories.branch("other"))
+    memories.put(SPACE, "b", {"text": "b"})
+    memories.switch("main")
+    assert [key for key, _ in found(memories, "b")] == ["a"]
+    assert memories.merge("other").ok
+    assert [key for key, _ in found(memories, "b")] == ["b", "a"]
+    assert embed.texts == ["ab", "b"]
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_functions(path, kind):
+    counting = Counting()
+
+    def embed(texts):
+        return counting.embed_documents(texts)
+
+    async def aembed(texts):
+        return counting.embed_documents(texts)
+
+    async def run(memories):
+        await memories.abatch([PutOp(SPACE, "a", {"text": "ab"}), PutOp(SPACE, "b", {"text": "b"})])
+        memories._store.write({"docs:c": {"text": "bb"}}, message="elsewhere")
+        return await memories.asearch(SPACE, query="b")
+
+    config = index(aembed if kind == "async" else embed)
+    with MnemosyneStore(path, index=config) as memories:
+        assert [item.key for item in asyncio.run(run(memories))] == ["c", "b", "a"]
+
+
+def test_a_failing_embedding_writes_nothing(path):
+    def embed(texts):
+        raise RuntimeError("no network")
+
+    with MnemosyneStore(path, index=index(embed)) as memories:
+        with pytest.raises(RuntimeError, match="no network"):
+            memories.put(SPACE, "a", {"text": "ab"})
+        assert memories.history() == []
+        memories.put(SPACE, "a", {"other": "ab"})
+        assert len(memories.history()) == 1
+
+
+@pytest.mark.parametrize("vectors", [[[1.0]], [], [[1.0] * 8, [1.0] * 8]])
+def test_vectors_of_another_size_are_refused(path, vectors):
+    with MnemosyneStore(path, index=index(lambda _: vectors)) as memories:
+        with pytest.raises(ValueError):
+            memories.put(SPACE, "a", {"text": "ab"})
+        assert memories.history() == []
+
+
+def test_a_damaged_row_is_made_anew(memories, embed):
+    memories.put(SPACE, "a", {"text": "ab"})
+    rows = memories._store.local("mnem-langgraph:vectors")
+    [(key, row)] = rows.items()
+    for damaged in (b"", b"{}\n", row[:-3], row[:-8], b"\xff" * 40):
+        rows.set(key, damaged)
+        again = MnemosyneStore(memories._store, index=index(embed))
+        assert found(again, "ab") == [("a", pytest.approx(1))]
+        assert rows.get(key) == row
+
+
+def test_no_index_means_no_vectors(path):
+    with MnemosyneStore(path) as memories:
+        memories.put(SPACE, "a", {"text": "ab"}, index=["text"])
+        assert memories._store.local("mnem-langgraph:vectors").items() == []
+        assert memories.get(SPACE, "a").value == {"text": "ab"}
+
+
+def test_many_items_at_once(memories):
+    memories._store.write({f"docs:{n}": {"text": "a" * (n + 1)} for n in range(50)}, message="w")
+    assert len(found(memories, "a", limit=100)) == 50
+    assert isinstance(memories._store, mnem.Store)

@@ -1,0 +1,133 @@
+"""The command ``mnem-mcp``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mnem
+
+from . import __version__, build_server
+from ._http import Address, BadAddressError, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WRONG_USAGE = 2
+STORE = 3
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Serve a store; returns the exit code: 0, 2 for wrong usage, 3 for what the store says."""
+    parser = _parser()
+    asked = parser.parse_args(words)
+    path = asked.store or os.environ.get("MNEM_STORE") or "."
+    author = asked.author or os.environ.get("MNEM_AUTHOR") or "agent"
+    try:
+        token = _token(asked.token_file)
+        address = None if asked.http is None else Address.parse(asked.http, asked.allow_host, token)
+    except (BadAddressError, OSError) as error:
+        parser.error(str(error))
+    if address is None and (asked.token_file or asked.allow_host):
+        parser.error("--token-file and --allow-host are for --http")
+    if asked.no_history and asked.tools == "all":
+        parser.error("--tools all reaches past states, which --no-history keeps from the model")
+    try:
+        _check(path, init=asked.init)
+        server = build_server(
+            path,
+            asked.tools,
+            branch=asked.branch,
+            author=author,
+            read_only=asked.read_only,
+            history=not asked.no_history,
+        )
+        server.check()
+    except mnem.MnemError as error:
+        hint = f"\nhint: {error.hint}" if error.hint else ""
+        if isinstance(error, mnem.NoStoreError):
+            hint = "\nhint: `mnem-mcp --init` makes the store"
+        sys.stderr.write(f"mnem-mcp: {error.code}: {error}{hint}\n")
+        return STORE
+    try:
+        if address is None:
+            server.run("stdio")
+        else:
+            serve(server, address)
+    except KeyboardInterrupt:
+        pass
+    except OSError as error:
+        sys.stderr.write(f"mnem-mcp: cannot listen on {asked.http}: {error}\n")
+        return STORE
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mnem-mcp",
+        description="An agent's memory under version control, as an MCP server on stdio or HTTP.",
+    )
+    parser.add_argument("--version", action="version", version=f"mnem-mcp {__version__}")
+    parser.add_argument(
+        "--store", metavar="PATH", help="the store's directory [default: $MNEM_STORE, then .]"
+    )
+    parser.add_argument("--init", action="store_true", help="make the store if there is none")
+    parser.add_argument(
+        "--tools",
+        choices=["core", "all"],
+        default="core",
+        help="all: also branch, switch, merge, revert and undo [default: core]",
+    )
+    parser.add_argument("--branch", metavar="NAME", help="read and write it [default: HEAD's]")
+    parser.add_argument(
+        "--author", metavar="NAME", help="of its commits [default: $MNEM_AUTHOR, then agent]"
+    )
+    parser.add_argument("--read-only", action="store_true", help="no tool that writes")
+    parser.add_argument(
+        "--no-history", action="store_true", help="no tool that shows what memory said before"
+    )
+    parser.add_argument(
+        "--http", metavar="HOST:PORT", help="serve Streamable HTTP at /mcp; port 0 takes a free one"
+    )
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="the bearer token that HTTP clients must send [default: $MNEM_MCP_TOKEN]",
+    )
+    parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a host name that HTTP clients may call this server by; may be repeated",
+    )
+    return parser
+
+
+def _token(file: str | None) -> str | None:
+    if file is None:
+        return os.environ.get("MNEM_MCP_TOKEN") or None
+    token = Path(file).read_text(encoding="utf-8").strip()
+    if not token:
+        raise BadAddressError(f"--token-file: {file} is empty")
+    return token
+
+
+def _check(path: str, *, init: bool) -> None:
+    """The store is there and can be read, or is made."""
+    try:
+        mnem.open(path).close()
+    except mnem.NoStoreError:
+        if not init:
+            raise
+        try:
+            mnem.init(path).close()
+        except mnem.StoreExistsError:
+            mnem.open(path).close()  # another server made it meanwhile
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""The store behind a server: one branch of it, read and written as one author."""
+
+from __future__ import annotations
+
+import re
+import threading
+from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import mnem
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+# What may be a time rather than a branch or a commit: ISO 8601, or Unix milliseconds.
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}.*|-?\d{9,}")
+# How many commits keep the sorted ids of their memory at hand, for paging.
+_KEPT = 4
+
+
+class Memory:
+    """A store that is opened when it is first used, and bound to a branch then.
+
+    The branch is the one that HEAD is on unless one is named. Where HEAD is detached there is
+    none: then memory is read there, and a write is refused.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        branch: str | None = None,
+        author: str = "agent",
+        read_only: bool = False,
+    ) -> None:
+        self.author = author
+        self._path = path
+        self._branch = branch
+        self._read_only = read_only
+        self._handle: mnem.Store | None = None
+        self._ids: OrderedDict[str, list[str]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def store(self) -> mnem.Store:
+        """The handle, bound to this server's branch."""
+        with self._lock:
+            if self._handle is None:
+                store = mnem.open(self._path)
+                branch = self._branch
+                if branch is None and store.head().startswith("ref: "):
+                    branch = store.head().removeprefix("ref: ")
+                elif self._read_only and branch is not None:
+                    _need_branch(store, branch)
+                self._handle = store if branch is None else store.on(branch)
+                self._branch = branch
+            return self._handle
+
+    def close(self) -> None:
+        """Let go of the store. It is opened again when it is used again, on the same branch."""
+        with self._lock:
+            handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.close()
+
+    def switch(self, branch: str) -> mnem.Store:
+        """Bind this server to another branch, which must be there; HEAD stays."""
+        store = self.store
+        _need_branch(store, branch)
+        other = store.on(branch)
+        with self._lock:
+            self._handle, self._branch = other, branch
+        return other
+
+    def resolve(self, revision: str) -> str:
+        """The commit that a revision names, or at which the branch was at a time."""
+        try:
+            return self.store.resolve(revision)
+        except mnem.InvalidRefError:
+            if not _TIME.fullmatch(revision):
+                raise
+            return self.store.resolve(f"@{{{revision}}}")
+
+    def node(self, commit: str, id: str) -> mnem.MemoryNode | None:
+        """One node of memory at a commit."""
+        return self.store.state_at(commit, prefix=id, limit=1).get(id)
+
+    def nodes(self, commit: str, ids: list[str]) -> Iterator[mnem.MemoryNode]:
+        """Nodes of memory at a commit, read as they are asked for."""
+        for id in ids:
+            if (node := self.node(commit, id)) is not None:
+                yield node
+
+    def ids(self, commit: str, *, prefix: str = "", after: str | None = None) -> list[str]:
+        """The ids of memory at a commit, in order; of these, the ones after a given one."""
+        ids = self._all_ids(commit)
+        start = bisect_left(ids, prefix)
+        if after is not None:
+            start = max(start, bisect_right(ids, after))
+        # What begins with the prefix stands together.
+        end = bisect_left(ids, 1, lo=start, key=lambda one: int(not one.startswith(prefix)))
+        return ids[start:end]
+
+    def _all_ids(self, commit: str) -> list[str]:
+        with self._lock:
+            known = next(reversed(self._ids.items()), None)
+            ids = self._ids.get(commit)
+        if ids is None:
+            ids = self._read_ids(commit) if known is None else self._changed_ids(*known, commit)
+        with self._lock:
+            self._ids[commit] = ids
+            self._ids.move_to_end(commit)
+            if len(self._ids) > _KEPT:
+                self._ids.popitem(last=False)
+        return ids
+
+    def _read_ids(self, commit: str) -> list[str]:
+        return list(self.store.state_at(commit))
+
+    def _changed_ids(self, known: str, ids: list[str], commit: str) -> list[str]:
+        """The ids at a commit from those at another one: it costs what differs."""
+        ids = list(ids)
+        for change in self.store.diff(known, commit):
+            if change.kind == "added":
+                insort(ids, change.id)
+            elif change.kind == "removed":
+                del ids[bisect_left(ids, change.id)]
+        return ids
+
+    def commit(self, id: str) -> mnem.Commit:
+        """A commit of this branch's history by its id."""
+        limit = 32
+        while True:
+            commits = self.store.log(limit=limit)
+            for commit in commits:
+                if commit.id == id:
+                    return commit
+            if len(commits) < limit:
+                raise mnem.NotFoundError(f"no commit {id} in the history of this branch")
+            limit *= 8
+
+    def history(self, limit: int, after: str | None) -> tuple[list[mnem.Commit], bool]:
+        """Commits, newest first, after a given one; and whether there are more."""
+        reach = limit + 1
+        while True:
+            commits = self.store.log(limit=reach)
+            ids = [commit.id for commit in commits]
+            start = 0 if after is None else ids.index(after) + 1 if after in ids else None
+            if start is not None and len(commits) - start > limit:
+                return commits[start : start + limit], True
+            if len(commits) < reach:
+                if start is None:
+                    raise mnem.InvalidRefError(
+                        f"the cursor {after!r} is no commit in the history of this branch"
+                    )
+                return commits[start:], False
+            reach *= 4
+
+    def flips(self, id: str, question: dict[str, Any], good: str | None) -> list[mnem.Flip]:
+        """Every commit at which the answer to a question about a node changed, oldest first."""
+        if good is None:
+            return self.store.flips(id, **question)
+        before = self.store.flips(id, bad=good, **question)
+        if before and before[-1].holds:
+            raise mnem.InvalidRefError(
+                f"{id!r}: the answer is yes already at good ({good})",
+                hint="leave `good` out to look from the first commit on",
+            )
+        return self.store.flips(id, good=good, **question)
+
+
+def _need_branch(store: mnem.Store, branch: str) -> None:
+    """A handle would make a branch that is not there."""
+    if branch not in dict(store.branches()) and store.head() != f"ref: {branch}":
+        raise mnem.InvalidRefError(
+            f"there is no branch {branch!r}",
+            hint="`branch` makes one; `recall_at` reads a commit",
+        )
