@@ -38,6 +38,8 @@ fn reads_work_writes_say_what_to_run_and_migrate_is_that() {
         "mnem -C old branch",
         "mnem -C old reflog",
         "mnem -C old verify",
+        "mnem -C old fsck",
+        "mnem -C old fsck --repair --yes",
         "mnem -C old remember plan Max",
         "mnem -C old commit -m x",
         "mnem -C old checkout HEAD~1 --discard",
@@ -86,5 +88,24 @@ fn reads_of_a_killed_writers_store_name_the_command() {
     assert_eq!(bytes(&t.path().join("killed")), before);
     t.quietly("mnem -C killed migrate");
     t.run("mnem -C killed log --oneline");
+    assert_snapshot!(t.transcript());
+}
+
+#[test]
+fn out_of_an_old_store_and_into_a_new_one() {
+    let mut t = Terminal::new();
+    drop(t.original("old"));
+    let before = bytes(&t.path().join("old"));
+    for line in [
+        "mnem -C old log --oneline",
+        "mnem -C old export memory.jsonl",
+        "mnem import memory.jsonl new",
+        "mnem -C new log --oneline",
+        "mnem -C new fsck",
+        "mnem -C old export --at HEAD~1",
+    ] {
+        t.run(line);
+    }
+    assert_eq!(bytes(&t.path().join("old")), before);
     assert_snapshot!(t.transcript());
 }

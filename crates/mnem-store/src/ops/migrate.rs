@@ -141,8 +141,8 @@ impl Store {
         if is_trial {
             return Copy::new(&old, None, done, &mut progress).run();
         }
-        // New nodes are salted, as in every new store.
-        let config = Config { format: FormatVersion::CURRENT, salted: true, ..config };
+        let salted = config.salts_from_now_on();
+        let config = Config { format: FormatVersion::CURRENT, salted, ..config };
         let progress = RefCell::new(progress);
         let tell = |phase, done| (*progress.borrow_mut())(phase, done);
         let fill = |new: &Arc<RedbBackend>| {

@@ -11,7 +11,8 @@ use mnem_store::backend::{Backend, Batch, MemoryBackend, Outcome};
 use mnem_store::codec::Encoded;
 use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{Changes, DiffTarget, MergeOptions};
-use mnem_store::store::FormatVersion;
+use mnem_store::portable::import;
+use mnem_store::store::{FormatVersion, Waiting};
 use mnem_store::{
     BranchName, CommitId, Environment, Error, ErrorKind, InitOptions, MemoryNode, ObjectId, Store,
 };
@@ -157,6 +158,124 @@ fn a_writer_that_lives_is_waited_for() {
     data.try_lock().unwrap();
 }
 
+#[derive(Debug)]
+struct Stopped;
+
+impl Waiting for Stopped {
+    fn check(&self) -> Result<(), Error> {
+        Err(Error::invalid("told to stop"))
+    }
+
+    fn repairing(&self, _: f64) {}
+}
+
+#[test]
+fn a_wait_for_a_writer_that_lives_can_be_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_writer, _) = sample(directory.path());
+    let patient = Environment {
+        busy_timeout: Duration::from_secs(600),
+        waiting: Arc::new(Stopped),
+        ..environment()
+    };
+    let error = Store::open(directory.path(), patient.clone()).unwrap_err();
+    assert_eq!(error.to_string(), "told to stop");
+    let error = Store::migrate(directory.path(), &patient, false, |_, _| ()).unwrap_err();
+    assert_eq!(error.to_string(), "told to stop");
+}
+
+#[test]
+fn on_the_network_it_is_read_and_migrated_when_that_is_allowed() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(sample(directory.path()).0);
+    let before = files(directory.path());
+    let remote = Environment { file_system: |_| Some("nfs4".into()), ..environment() };
+    let opened = Store::open(directory.path(), remote.clone()).map(drop);
+    let migrated = Store::migrate(directory.path(), &remote, false, |_, _| ()).map(drop);
+    for refused in [opened, migrated] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert!(error.to_string().contains("network (nfs4)"), "{error}");
+    }
+    assert_eq!(files(directory.path()), before);
+    let allowed = Environment { allow_network: true, ..remote };
+    drop(Store::open(directory.path(), allowed.clone()).unwrap());
+    assert!(Store::migrate(directory.path(), &allowed, false, |_, _| ()).unwrap().changed);
+}
+
+/// Each line of an export but the header, which names the format, and the end, which seals it.
+fn exported(store: &Store) -> (Vec<u8>, Vec<String>) {
+    let mut stream = Vec::new();
+    store.export(&mut stream, |_| ()).unwrap();
+    let lines: Vec<_> = str::from_utf8(&stream).unwrap().lines().map(str::to_owned).collect();
+    let body = lines[1..lines.len() - 1].to_vec();
+    (stream, body)
+}
+
+#[test]
+fn an_export_makes_the_same_store_as_a_migration() {
+    let directory = tempfile::tempdir().unwrap();
+    let (writer, commits) = sample(directory.path());
+    let killed = tempfile::tempdir().unwrap();
+    copy(directory.path(), killed.path());
+    drop(writer);
+    for place in [directory.path(), killed.path()] {
+        let before = files(place);
+        let store = Store::open(place, environment()).unwrap();
+        let log = store.log(&LogOptions::default()).unwrap();
+        let (stream, body) = exported(&store);
+        drop(store);
+        assert_eq!(files(place), before);
+
+        let other = tempfile::tempdir().unwrap();
+        let (copy, carried) = import(&mut &*stream, other.path(), environment(), |_| ()).unwrap();
+        // What is staged stays behind.
+        assert_eq!((carried.commits, carried.states, carried.nodes), (4, 3, 42));
+        assert_eq!(copy.head_commit().unwrap(), Some(commits[3]));
+        assert_eq!(copy.log(&LogOptions::default()).unwrap(), log);
+        assert_eq!(exported(&copy).1, body);
+        assert_eq!(copy.fsck(|_| ()).unwrap().findings, []);
+        Store::migrate(place, &environment(), false, |_, _| ()).unwrap();
+        let migrated = Store::open(place, environment()).unwrap();
+        assert_eq!(exported(&migrated).1, body);
+        // New nodes are salted in both.
+        for store in [copy, migrated] {
+            put(&store, "new", "1");
+            let node = store.snapshot().unwrap().get(&id("new")).unwrap().unwrap();
+            assert!(node.salt.is_some());
+        }
+    }
+}
+
+#[test]
+fn fsck_reads_all_of_it_and_a_repair_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (writer, _) = sample(directory.path());
+    let killed = tempfile::tempdir().unwrap();
+    copy(directory.path(), killed.path());
+    let lost = CommitId::from_bytes([7; 32]);
+    let damaged = tempfile::tempdir().unwrap();
+    let other = OriginalWriter::create(damaged.path()).unwrap();
+    other.commit(&main_branch(), &[lost], &memory(3, 1), "m", 1).unwrap();
+    drop((writer, other));
+    for place in [directory.path(), killed.path(), damaged.path()] {
+        let before = files(place);
+        let found = Store::fsck_at(place, environment(), |_| ()).unwrap();
+        if place == damaged.path() {
+            let [finding] = &*found.findings else { panic!("{:?}", found.findings) };
+            assert!(finding.to_string().contains(&lost.to_string()), "{finding}");
+        } else {
+            assert_eq!(found.findings, []);
+            assert_eq!((found.commits, found.states, found.nodes), (4, 3, 43));
+            assert_eq!((found.records, found.branches), (0, 2));
+        }
+        let error = Store::repair(place, environment(), |_| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FormatVersion, "{error}");
+        assert!(error.hint_text().unwrap().starts_with("`mnem migrate`"));
+        assert_eq!(files(place), before);
+    }
+}
+
 #[test]
 fn every_write_is_refused_and_says_what_to_run() {
     let directory = tempfile::tempdir().unwrap();
@@ -227,6 +346,9 @@ fn a_damaged_file_is_an_error_or_is_not_seen() {
                 let verified = store.verify(|_| ())?;
                 Ok((store, verified))
             });
+            let is_sound = Store::fsck_at(place, environment(), |_| ()).unwrap().is_sound();
+            let is_good = read.as_ref().is_ok_and(|(_, verified)| verified.problems.is_empty());
+            assert_eq!(is_sound, is_good, "{what}");
             match read {
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::CorruptStore, "{what}: {error}");
