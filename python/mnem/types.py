@@ -2,6 +2,8 @@
 
 Times are Unix milliseconds; ids of commits, states and node versions are 64 lowercase
 hexadecimal digits. ``to_dict`` gives plain values that ``json.dumps`` takes.
+
+Long: small classes of one kind, with an example each.
 """
 
 from __future__ import annotations
