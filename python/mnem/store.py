@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ._mnem import Snapshot
     from .types import (
         Carried,
-        Commit,
         MergeResult,
         Move,
         UndoResult,

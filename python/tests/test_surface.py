@@ -150,7 +150,9 @@ def test_exceptions(name):
 
 
 @pytest.mark.parametrize(
-    "module", [agents, keys, mnem.store, mnem.types, mnem._history, mnem._scopes], ids=lambda m: m.__name__
+    "module",
+    [agents, keys, mnem.store, mnem.types, mnem._history, mnem._scopes],
+    ids=lambda m: m.__name__,
 )
 def test_all_names_the_public_names(module):
     made_here = {

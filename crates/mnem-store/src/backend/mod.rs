@@ -132,6 +132,12 @@ pub trait View {
     /// which names it as `new`.
     fn record(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, BackendError>;
 
+    /// Where a commit stands, as the record says that it came with.
+    fn position(&self, commit: &CommitId) -> Result<Option<Position>, BackendError> {
+        let derived = self.record(commit)?.and_then(|(_, record)| record.derived);
+        Ok(derived.map(|derived| derived.position()))
+    }
+
     /// Records, newest first, numbered below `before`; of one branch, or all.
     fn records(
         &self,

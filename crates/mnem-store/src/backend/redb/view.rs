@@ -12,7 +12,7 @@ use super::rows::{self, Bytes, Direction, LOG, LogRow, META, META_ROW, NODES, RE
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
     BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number,
-    ObjectId, Outcome, Record, RowRange, View, is_empty_range,
+    ObjectId, Outcome, Position, Record, RowRange, View, is_empty_range,
 };
 
 /// A read transaction with the part of the index that belongs to it.
@@ -78,6 +78,10 @@ impl View for RedbView<'_> {
 
     fn record(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, BackendError> {
         self.ask(|moment| moment.record_of(commit))
+    }
+
+    fn position(&self, commit: &CommitId) -> Result<Option<Position>, BackendError> {
+        self.ask(|moment| moment.position_of(commit))
     }
 
     fn records(
@@ -234,7 +238,8 @@ impl Moment {
         Ok(*record)
     }
 
-    fn record_of(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, Fault> {
+    /// The record right after a commit, when it names it; its change set may be the next row.
+    fn head_of(&self, commit: &CommitId) -> Result<Option<(Number, Box<Record>, bool)>, Fault> {
         let Some(number) = self.place(&(*commit).into())? else { return Ok(None) };
         let number = Number(number.0.saturating_add(1));
         if number.0 >= self.pending.end {
@@ -242,10 +247,25 @@ impl Moment {
         }
         match self.log_row(number)? {
             LogRow::Record { record, changes_follow } if record.new == Some(*commit) => {
-                Ok(Some((number, self.whole_record(number, record, changes_follow)?)))
+                Ok(Some((number, record, changes_follow)))
             }
             _ => Ok(None),
         }
+    }
+
+    fn record_of(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, Fault> {
+        match self.head_of(commit)? {
+            Some((number, record, changes_follow)) => {
+                Ok(Some((number, self.whole_record(number, record, changes_follow)?)))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Does without the change set, which of a large commit is large.
+    fn position_of(&self, commit: &CommitId) -> Result<Option<Position>, Fault> {
+        let derived = self.head_of(commit)?.and_then(|(_, record, _)| record.derived);
+        Ok(derived.map(|derived| derived.position()))
     }
 
     fn records(

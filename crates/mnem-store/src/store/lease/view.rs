@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 
 use super::{HolderState, Leased, Purpose, Tips};
 use crate::backend::{
-    Backend, BackendError, Batch, Found, LocalRow, LocalTable, Number, Outcome, PublishError,
-    Record, RowRange, View,
+    Backend, BackendError, Batch, Found, LocalRow, LocalTable, Number, Outcome, Position,
+    PublishError, Record, RowRange, View,
 };
 use crate::error::Error;
 use crate::id::{BranchName, CommitId, NodeId, ObjectId};
@@ -150,6 +150,10 @@ impl View for LeasedView<'_> {
 
     fn record(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, BackendError> {
         self.open()?.record(commit)
+    }
+
+    fn position(&self, commit: &CommitId) -> Result<Option<Position>, BackendError> {
+        self.open()?.position(commit)
     }
 
     fn records(
