@@ -156,6 +156,18 @@ pub trait View {
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError>;
 
+    /// The commits of [`View::changes`], newest first, and where they stand; none of a record that
+    /// came without a commit of its own.
+    fn changed(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Stands>, BackendError> {
+        let found = self.changes(node, before, limit)?;
+        Ok(found.iter().map(|(number, record)| (*number, record.stands())).collect())
+    }
+
     /// Local rows in the order of their keys.
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError>;
 
@@ -166,6 +178,9 @@ pub trait View {
         limit: usize,
     ) -> Result<Vec<(ObjectId, Kind)>, BackendError>;
 }
+
+/// A record, and the commit that came with it and where that stands.
+pub type Stands = (Number, Option<(CommitId, Position)>);
 
 /// A local row: key and value.
 pub type LocalRow = (Vec<u8>, Vec<u8>);

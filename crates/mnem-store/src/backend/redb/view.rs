@@ -12,7 +12,7 @@ use super::rows::{self, Bytes, Direction, LOG, LogRow, META, META_ROW, NODES, RE
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
     BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number,
-    ObjectId, Outcome, Position, Record, RowRange, View, is_empty_range,
+    ObjectId, Outcome, Position, Record, RowRange, Stands, View, is_empty_range,
 };
 
 /// A read transaction with the part of the index that belongs to it.
@@ -100,6 +100,15 @@ impl View for RedbView<'_> {
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError> {
         self.ask(|moment| moment.changes(node, before, limit))
+    }
+
+    fn changed(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Stands>, BackendError> {
+        self.ask(|moment| moment.changed(node, before, limit))
     }
 
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError> {
@@ -316,6 +325,23 @@ impl Moment {
                 } else {
                     Err(unexpected(number))
                 }
+            })
+            .collect()
+    }
+
+    /// Does without the change sets, which of large commits are large.
+    fn changed(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Stands>, Fault> {
+        self.trust(NODES)?;
+        let numbers = self.numbers(node, before, limit)?.into_iter();
+        numbers
+            .map(|number| match self.log_row(number)? {
+                LogRow::Record { record, .. } => Ok((number, record.stands())),
+                _ => Err(unexpected(number)),
             })
             .collect()
     }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::{HolderState, Leased, Purpose, Tips};
 use crate::backend::{
     Backend, BackendError, Batch, Found, LocalRow, LocalTable, Number, Outcome, Position,
-    PublishError, Record, RowRange, View,
+    PublishError, Record, RowRange, Stands, View,
 };
 use crate::error::Error;
 use crate::id::{BranchName, CommitId, NodeId, ObjectId};
@@ -172,6 +172,15 @@ impl View for LeasedView<'_> {
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError> {
         self.open()?.changes(node, before, limit)
+    }
+
+    fn changed(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Stands>, BackendError> {
+        self.open()?.changed(node, before, limit)
     }
 
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError> {
