@@ -74,7 +74,7 @@ def measure(path: Path, nodes: int) -> dict[str, Any]:
 
     def many(turn: int) -> None:
         revision = LATE * 2 + turn
-        numbers = [spread(turn * 100 + at, nodes) for at in range(100)]
+        numbers = [(turn * 100 + at) % nodes for at in range(100)]
         items = [{"id": name(number), "content": content(number, revision)} for number in numbers]
         mnem.agents.remember_many(store, items)
 

@@ -150,7 +150,9 @@ def test_exceptions(name):
 
 
 @pytest.mark.parametrize(
-    "module", [agents, keys, mnem.store, mnem.types, mnem._scopes], ids=lambda m: m.__name__
+    "module",
+    [agents, keys, mnem.store, mnem.types, mnem._history, mnem._scopes],
+    ids=lambda m: m.__name__,
 )
 def test_all_names_the_public_names(module):
     made_here = {
@@ -233,7 +235,7 @@ def test_the_version():
 
 
 # The exceptions are found under the package, which is where they say they are.
-MODULES = [mnem, agents, keys, mnem.types, mnem.store, mnem._scopes]
+MODULES = [mnem, agents, keys, mnem.types, mnem.store, mnem._history, mnem._scopes]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
@@ -252,7 +254,7 @@ def test_everything_public_is_documented():
             continue
         assert inspect.getdoc(value), name
         if isinstance(value, type):
-            for attribute in vars(value):
+            for attribute in dir(value):
                 member = getattr(value, attribute)
                 # A field of a dataclass is documented by its class.
                 is_field = inspect.ismemberdescriptor(member)
@@ -263,7 +265,7 @@ def test_everything_public_is_documented():
 
 def public_routines():
     """Every public function, class method and method, by the name doctest gives it."""
-    for module in (mnem, agents, keys):
+    for module in (mnem, agents, keys, mnem._history):
         for value in (getattr(module, name) for name in module.__all__):
             if inspect.isroutine(value):
                 yield f"{value.__module__}.{value.__name__}"

@@ -134,6 +134,12 @@ pub trait View {
     /// which names it as `new`.
     fn record(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, BackendError>;
 
+    /// Where a commit stands, as the record says that it came with.
+    fn position(&self, commit: &CommitId) -> Result<Option<Position>, BackendError> {
+        let derived = self.record(commit)?.and_then(|(_, record)| record.derived);
+        Ok(derived.map(|derived| derived.position()))
+    }
+
     /// Records, newest first, numbered below `before`; of one branch, or all.
     fn records(
         &self,
@@ -152,6 +158,18 @@ pub trait View {
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError>;
 
+    /// The commits of [`View::changes`], newest first, and where they stand; none of a record that
+    /// came without a commit of its own.
+    fn changed(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Stands>, BackendError> {
+        let found = self.changes(node, before, limit)?;
+        Ok(found.iter().map(|(number, record)| (*number, record.stands())).collect())
+    }
+
     /// Local rows in the order of their keys.
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError>;
 
@@ -162,6 +180,9 @@ pub trait View {
         limit: usize,
     ) -> Result<Vec<(ObjectId, Kind)>, BackendError>;
 }
+
+/// A record, and the commit that came with it and where that stands.
+pub type Stands = (Number, Option<(CommitId, Position)>);
 
 /// A local row: key and value.
 pub type LocalRow = (Vec<u8>, Vec<u8>);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{
     Backend, BackendError, Batch, BranchName, CommitId, Entry, Kind, LocalRow, LocalTable, NodeId,
-    Number, ObjectId, Outcome, PublishError, Record, RefEdit, RowRange, View, check_refs,
+    Number, ObjectId, Outcome, Position, PublishError, Record, RefEdit, RowRange, View, check_refs,
     is_empty_range,
 };
 use crate::codec::Encoded;
@@ -185,6 +185,15 @@ impl View for OverlayView<'_> {
             Some((*number, overlay.records.get(number)?.clone()))
         });
         added.map_or_else(|| self.below.record(commit), |added| Ok(Some(added)))
+    }
+
+    fn position(&self, commit: &CommitId) -> Result<Option<Position>, BackendError> {
+        let is_added = self.whole().is_some_and(|overlay| overlay.commits.contains_key(commit));
+        if !is_added {
+            return self.below.position(commit);
+        }
+        let derived = self.record(commit)?.and_then(|(_, record)| record.derived);
+        Ok(derived.map(|derived| derived.position()))
     }
 
     fn records(

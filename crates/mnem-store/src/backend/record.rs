@@ -132,6 +132,11 @@ impl Record {
         self.derived.as_ref().map_or(&NOTHING, |derived| &derived.changes)
     }
 
+    /// The commit that came with the move, and where it stands.
+    pub fn stands(&self) -> Option<(CommitId, Position)> {
+        Some((self.new?, self.derived.as_ref()?.position()))
+    }
+
     /// How many numbers the record takes: one, or two with a large change set.
     pub fn numbers(&self) -> u64 {
         if encode_changes(self.changes()).len() > MAX_INLINE_CHANGES { 2 } else { 1 }

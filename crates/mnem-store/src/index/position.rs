@@ -22,7 +22,7 @@ pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> 
         }
         let recorded = match objects.known_position(id) {
             Some(position) => Some(position),
-            None => view.record(&id)?.and_then(|(_, record)| Some(record.derived?.position())),
+            None => view.position(&id)?,
         };
         if let Some(position) = recorded {
             objects.know_position(id, position);

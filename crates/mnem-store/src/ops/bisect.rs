@@ -136,7 +136,7 @@ impl Store {
         // Newest first. Where no good is given, the root is asked whatever it changed.
         let mut points = match changes {
             Some(changes) => {
-                changes.iter().map(|changed| (changed.commit, changed.change.new)).collect()
+                changes.into_iter().map(|(changed, new)| (changed.commit, new)).collect()
             }
             None => engine.versions_on_line(&line, id)?,
         };

@@ -88,11 +88,7 @@ impl Blaming<'_> {
         at: CommitId,
         version: Option<NodeVersionId>,
     ) -> Result<Option<CommitId>, Error> {
-        let found = index::last_change(&self.engine.objects, at, self.id, version)?;
-        match found {
-            Some(commit) if self.engine.version_at(commit, self.id)? == version => Ok(found),
-            _ => Ok(None),
-        }
+        index::last_change(&self.engine.objects, at, self.id, version)
     }
 
     fn writer(&self, mut at: CommitId, mut version: NodeVersionId) -> Result<Option<Blame>, Error> {

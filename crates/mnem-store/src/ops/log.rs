@@ -137,7 +137,8 @@ impl Engine {
         let (objects, Some(start)) = (&self.objects, start) else { return Ok(None) };
         let versions = [None, self.version_at(start, id)?];
         let on_line = index::changes_on_line(objects, start, None, id, versions)?;
-        let Some(mut found) = on_line else { return Ok(None) };
+        let Some(on_line) = on_line else { return Ok(None) };
+        let mut found: Vec<_> = on_line.into_iter().map(|(changed, _)| changed).collect();
         if !first_parent {
             let most = index::position(objects, start)?.generation;
             let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -152,7 +153,7 @@ impl Engine {
             others.retain(|changed| !elsewhere.contains(&changed.commit));
             found.append(&mut others);
         }
-        found.sort_by_key(|changed| (Reverse(changed.generation), changed.commit));
+        found.sort_by_key(|changed| (Reverse(changed.position.generation), changed.commit));
         Ok(Some(found.into_iter().map(|changed| changed.commit).collect()))
     }
 

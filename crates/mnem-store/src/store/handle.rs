@@ -60,6 +60,18 @@ impl Store {
         }
     }
 
+    /// The engine, where it can be had without opening anything.
+    pub(crate) fn engine_at_hand(&self) -> Option<Arc<Engine>> {
+        let _gate = descriptor::enter();
+        let found = self.engine.try_read().ok()?.clone()?;
+        if found.is_mine() {
+            Some(found)
+        } else {
+            forget(Some(found));
+            None
+        }
+    }
+
     /// In a forked child: an engine of its own for the store that the parent has open.
     fn open_in_child(&self, parents: &Arc<Engine>) -> Result<Arc<Engine>, Error> {
         let environment =

@@ -102,7 +102,7 @@ impl Store {
     /// What [`Snapshot::get`] would answer where this handle is, if that can be told without
     /// waiting for a disk or for anybody; else none.
     pub fn get_at_hand(&self, id: &NodeId) -> Option<Option<Arc<MemoryNode>>> {
-        let engine = self.engine().ok()?;
+        let engine = self.engine_at_hand()?;
         let Head::Attached(branch) = self.head_of(&engine).ok()? else { return None };
         let tip = engine.objects.backend().known_tip(&branch)??;
         let state = engine.objects.cached_commit(tip)?.state;

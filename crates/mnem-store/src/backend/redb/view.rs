@@ -12,7 +12,7 @@ use super::rows::{self, Bytes, Direction, LOG, LogRow, META, META_ROW, NODES, RE
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
     BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number,
-    ObjectId, Outcome, Record, RowRange, View, is_empty_range,
+    ObjectId, Outcome, Position, Record, RowRange, Stands, View, is_empty_range,
 };
 
 /// A read transaction with the part of the index that belongs to it.
@@ -80,6 +80,10 @@ impl View for RedbView<'_> {
         self.ask(|moment| moment.record_of(commit))
     }
 
+    fn position(&self, commit: &CommitId) -> Result<Option<Position>, BackendError> {
+        self.ask(|moment| moment.position_of(commit))
+    }
+
     fn records(
         &self,
         branch: Option<&BranchName>,
@@ -96,6 +100,15 @@ impl View for RedbView<'_> {
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError> {
         self.ask(|moment| moment.changes(node, before, limit))
+    }
+
+    fn changed(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Stands>, BackendError> {
+        self.ask(|moment| moment.changed(node, before, limit))
     }
 
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError> {
@@ -234,7 +247,8 @@ impl Moment {
         Ok(*record)
     }
 
-    fn record_of(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, Fault> {
+    /// The record right after a commit, when it names it; its change set may be the next row.
+    fn head_of(&self, commit: &CommitId) -> Result<Option<(Number, Box<Record>, bool)>, Fault> {
         let Some(number) = self.place(&(*commit).into())? else { return Ok(None) };
         let number = Number(number.0.saturating_add(1));
         if number.0 >= self.pending.end {
@@ -242,10 +256,25 @@ impl Moment {
         }
         match self.log_row(number)? {
             LogRow::Record { record, changes_follow } if record.new == Some(*commit) => {
-                Ok(Some((number, self.whole_record(number, record, changes_follow)?)))
+                Ok(Some((number, record, changes_follow)))
             }
             _ => Ok(None),
         }
+    }
+
+    fn record_of(&self, commit: &CommitId) -> Result<Option<(Number, Record)>, Fault> {
+        match self.head_of(commit)? {
+            Some((number, record, changes_follow)) => {
+                Ok(Some((number, self.whole_record(number, record, changes_follow)?)))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Does without the change set, which of a large commit is large.
+    fn position_of(&self, commit: &CommitId) -> Result<Option<Position>, Fault> {
+        let derived = self.head_of(commit)?.and_then(|(_, record, _)| record.derived);
+        Ok(derived.map(|derived| derived.position()))
     }
 
     fn records(
@@ -296,6 +325,23 @@ impl Moment {
                 } else {
                     Err(unexpected(number))
                 }
+            })
+            .collect()
+    }
+
+    /// Does without the change sets, which of large commits are large.
+    fn changed(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Stands>, Fault> {
+        self.trust(NODES)?;
+        let numbers = self.numbers(node, before, limit)?.into_iter();
+        numbers
+            .map(|number| match self.log_row(number)? {
+                LogRow::Record { record, .. } => Ok((number, record.stands())),
+                _ => Err(unexpected(number)),
             })
             .collect()
     }

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 
 use super::{HolderState, Leased, Purpose, Tips};
 use crate::backend::{
-    Backend, BackendError, Batch, Found, LocalRow, LocalTable, Number, Outcome, PublishError,
-    Record, RowRange, View,
+    Backend, BackendError, Batch, Found, LocalRow, LocalTable, Number, Outcome, Position,
+    PublishError, Record, RowRange, Stands, View,
 };
 use crate::error::Error;
 use crate::id::{BranchName, CommitId, NodeId, ObjectId};
@@ -152,6 +152,10 @@ impl View for LeasedView<'_> {
         self.open()?.record(commit)
     }
 
+    fn position(&self, commit: &CommitId) -> Result<Option<Position>, BackendError> {
+        self.open()?.position(commit)
+    }
+
     fn records(
         &self,
         branch: Option<&BranchName>,
@@ -168,6 +172,15 @@ impl View for LeasedView<'_> {
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError> {
         self.open()?.changes(node, before, limit)
+    }
+
+    fn changed(
+        &self,
+        node: &NodeId,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<Stands>, BackendError> {
+        self.open()?.changed(node, before, limit)
     }
 
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError> {
