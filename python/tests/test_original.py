@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -111,6 +112,10 @@ def children_first(log: list[dict[str, Any]]) -> bool:
     return all(place[p] > place[commit["id"]] for commit in log for p in commit["parents"])
 
 
+def reported_branches(expected: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(name, commit) for name, commit in expected["branches"]]
+
+
 @pytest.mark.parametrize("name", STORES)
 def test_read_and_migrated(name: str, tmp_path: Path) -> None:
     """The same answers, and not one byte changed; then the same from what becomes of it."""
@@ -122,6 +127,16 @@ def test_read_and_migrated(name: str, tmp_path: Path) -> None:
         check(name, store, expected)
     trial = mnem.migrate(root, dry_run=True)
     assert files_of(root) == before
+
+    with mnem.open(root) as store:
+        store.export(tmp_path / "memory.jsonl")
+        log = store.log()
+    assert files_of(root) == before
+    with mnem.import_store(tmp_path / "memory.jsonl", tmp_path / "copy") as copy:
+        assert copy.log() == log
+        assert (copy.head(), copy.branches()) == (expected["head"], reported_branches(expected))
+        for commit, nodes in expected["state_at"].items():
+            assert exact(memory(copy.state_at(commit))) == exact(nodes)
 
     migration = mnem.migrate(root)
     assert (migration.changed, trial.changed) == (True, False)
@@ -214,3 +229,44 @@ def test_writes_say_what_to_run(tmp_path: Path) -> None:
     assert mnem.migrate(root) == mnem.migrate(root, dry_run=True)
     with mnem.open(root) as store:
         assert agents.remember(store, "plan", "Pro")
+
+
+FORKED = """
+import os, signal, sys
+import mnem
+
+signal.alarm(60)
+path = sys.argv[1]
+store = mnem.open(path)
+log = store.log()
+
+# One child reads on with the handle that it has.
+child = os.fork()
+if child == 0:
+    signal.alarm(50)
+    os._exit(0 if store.log() == log and mnem.open(path).log() == log else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert store.log() == log
+
+# Another uses nothing of it, and so keeps nothing locked.
+ending, end = os.pipe()
+child = os.fork()
+if child == 0:
+    signal.alarm(50)
+    os.close(end)
+    os.read(ending, 1)
+    os._exit(0)
+store.close()
+assert mnem.migrate(path, busy_timeout=5).changed
+os.close(end)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork(tmp_path: Path) -> None:
+    root = unpack("stores.tgz", tmp_path) / "history"
+    ran = subprocess.run(
+        [sys.executable, "-c", FORKED, str(root)], check=False, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
