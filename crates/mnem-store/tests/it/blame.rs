@@ -1,12 +1,17 @@
 //! Blame: where a belief came from, through merges and after it is gone.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use mnem_store::backend::{Backend, Batch, MemoryBackend};
 use mnem_store::codec::Encoded;
-use mnem_store::ops::{Changes, MergeOptions, MergeOutcome, Resolution};
-use mnem_store::{BranchName, Commit, CommitId, ErrorKind, InitOptions, Store};
+use mnem_store::ops::log::LogOptions;
+use mnem_store::ops::{Changes, MergeOptions, MergeOutcome, NodeTest, Resolution};
+use mnem_store::{
+    BranchName, Commit, CommitId, Content, Environment, ErrorKind, InitOptions, Store,
+};
 
+use crate::histories::forgetful::Forgetful;
 use crate::support::{environment, id, in_memory, meta, note, put, remove};
 
 fn on(store: &Store, name: &str) -> Store {
@@ -188,5 +193,30 @@ fn what_never_was_is_an_error() {
         let error = store.blame(&id("x"), at.as_deref()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidRef);
         assert!(error.to_string().starts_with("blame: \"x\" is not in memory at "), "{error}");
+    }
+}
+
+/// Of three changes of a node, and others after each, the index has lost one.
+#[test]
+fn an_index_that_lost_a_change_is_not_believed() {
+    for lost in 0..3 {
+        let backend = Arc::new(Forgetful::new(0));
+        let shared = Arc::clone(&backend) as Arc<dyn Backend>;
+        let uncached = Environment { cache_bytes: 0, ..environment() };
+        let store = Store::over_backend(shared, &InitOptions::default(), uncached);
+        let commits = ["1", "2", "3"].map(|text| {
+            let commit = put(&store, "plan", text);
+            put(&store, "other", text);
+            commit
+        });
+        let records = backend.view().unwrap().changes(&id("plan"), None, 3).unwrap();
+        backend.lost.store(records[lost].0.0, Ordering::SeqCst);
+        assert_eq!(store.blame(&id("plan"), None).unwrap().commit, commits[2], "{lost}");
+        let events = store.node_log(&id("plan"), &LogOptions::default()).unwrap();
+        assert_eq!(events.len(), 3, "{lost}");
+        let test = NodeTest::Equals(Content::text("2"));
+        let flips = store.flips(&id("plan"), &test, None, None).unwrap();
+        let flips: Vec<_> = flips.iter().map(|flip| (flip.commit, flip.holds)).collect();
+        assert_eq!(flips, [(commits[1], true), (commits[2], false)], "{lost}");
     }
 }

@@ -22,7 +22,7 @@ use crate::model::{Agreed, Joined, Memory, Model, Value};
 use crate::support::{config, environment, id};
 
 mod carried;
-mod forgetful;
+pub mod forgetful;
 mod taken_back;
 
 pub const NODES: u8 = 22;
@@ -186,8 +186,7 @@ impl Pair {
 
     /// On a backend that has no records of the first commits, or of any.
     fn forgetful(options: &InitOptions, forgotten: u64) -> Self {
-        let backend: Arc<dyn Backend> =
-            Arc::new(Forgetful { inner: MemoryBackend::new(), forgotten });
+        let backend: Arc<dyn Backend> = Arc::new(Forgetful::new(forgotten));
         let environment = Environment { cache_bytes: 0, ..environment() };
         let store = Store::over_backend(Arc::clone(&backend), options, environment.clone());
         Self::new(store, Some(Objects::new(backend, 0)), None, environment)

@@ -1,11 +1,13 @@
 //! The verbs through a whole store, the plain cases.
 
+use std::sync::Arc;
+
 use mnem_store::ops::MergeOptions;
 use mnem_store::ops::MergeOutcome;
 use mnem_store::ops::log::LogOptions;
-use mnem_store::{BranchName, InitOptions, Store};
+use mnem_store::{BranchName, Clock, Environment, ErrorKind, InitOptions, Store};
 
-use crate::support::{environment, id, in_memory, put};
+use crate::support::{environment, id, in_memory, put, remove};
 
 #[test]
 fn a_store_remembers_and_says_why() {
@@ -43,4 +45,51 @@ fn two_lines_merge_and_meet() {
     let outcome = store.merge("side", &MergeOptions::default()).unwrap();
     let MergeOutcome::Conflicts(conflicts) = outcome else { panic!("{outcome:?}") };
     assert_eq!(conflicts[0].to_string(), "plan (edit/edit)");
+}
+
+/// A clock by which every file has long settled.
+#[derive(Debug)]
+struct MuchLater;
+
+impl Clock for MuchLater {
+    fn now(&self) -> i64 {
+        i64::MAX / 2
+    }
+}
+
+#[test]
+fn head_is_read_again_when_its_file_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let later = Environment { clock: Arc::new(MuchLater), ..environment() };
+    let store = Store::init(directory.path(), &InitOptions::default(), later).unwrap();
+    put(&store, "plan", "pro");
+    store.create_branch(&BranchName::new("aside").unwrap(), None, "t").unwrap();
+    for branch in ["main", "aside", "main"] {
+        std::fs::write(directory.path().join(".mnem/HEAD"), format!("ref: {branch}\n")).unwrap();
+        for _ in 0..2 {
+            assert_eq!(store.head().unwrap().render(), format!("ref: {branch}"));
+        }
+    }
+    std::fs::remove_dir_all(directory.path().join(".mnem")).unwrap();
+    assert_eq!(store.head().unwrap_err().kind(), ErrorKind::NoStore);
+}
+
+#[test]
+fn a_node_at_hand_is_the_one_that_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::init(directory.path(), &InitOptions::default(), environment()).unwrap();
+    let there = |name: &str| store.snapshot().unwrap().get(&id(name)).unwrap();
+    assert_eq!(store.get_at_hand(&id("plan")), None, "there is no commit yet");
+    for text in ["pro", "team"] {
+        put(&store, "plan", text);
+        let found = there("plan");
+        assert!(found.is_some());
+        assert_eq!(store.get_at_hand(&id("plan")), Some(found));
+        assert_eq!(store.get_at_hand(&id("owner")), Some(None));
+    }
+    remove(&store, "plan");
+    assert_eq!(there("plan"), None);
+    assert_eq!(store.get_at_hand(&id("plan")), Some(None));
+    store.close();
+    assert_eq!(store.get_at_hand(&id("plan")), None, "the handle is closed");
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mnem_store::backend::{
     Backend, BackendError, Batch, Found, LocalRow, LocalTable, MemoryBackend, Number, Outcome,
@@ -10,16 +11,25 @@ use mnem_store::backend::{
 use mnem_store::object::Kind;
 use mnem_store::{BranchName, CommitId, NodeId, ObjectId};
 
+impl Forgetful {
+    pub fn new(forgotten: u64) -> Self {
+        Self { inner: MemoryBackend::new(), forgotten, lost: u64::MAX.into() }
+    }
+}
+
 /// Commits numbered below `forgotten` have no derived facts and stand in no index.
 #[derive(Debug)]
 pub struct Forgetful {
     pub inner: MemoryBackend,
     pub forgotten: u64,
+    /// A record that the index of nodes has lost.
+    pub lost: AtomicU64,
 }
 
 struct Forgetting<'b> {
     inner: Box<dyn View + 'b>,
     forgotten: u64,
+    lost: u64,
 }
 
 impl Backend for Forgetful {
@@ -28,7 +38,8 @@ impl Backend for Forgetful {
     }
 
     fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
-        Ok(Box::new(Forgetting { inner: self.inner.view()?, forgotten: self.forgotten }))
+        let lost = self.lost.load(Ordering::SeqCst);
+        Ok(Box::new(Forgetting { inner: self.inner.view()?, forgotten: self.forgotten, lost }))
     }
 
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
@@ -85,7 +96,7 @@ impl View for Forgetting<'_> {
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError> {
         let mut found = self.inner.changes(node, before, limit)?;
-        found.retain(|(number, _)| number.0 >= self.forgotten);
+        found.retain(|(number, _)| number.0 >= self.forgotten && number.0 != self.lost);
         Ok(found)
     }
 
