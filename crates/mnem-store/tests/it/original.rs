@@ -174,7 +174,7 @@ fn a_wait_for_a_writer_that_lives_can_be_stopped() {
     let directory = tempfile::tempdir().unwrap();
     let (_writer, _) = sample(directory.path());
     let patient = Environment {
-        busy_timeout: Duration::from_secs(600),
+        busy_timeout: Duration::from_secs(20),
         waiting: Arc::new(Stopped),
         ..environment()
     };
@@ -406,7 +406,7 @@ fn a_log_without_records_reads_each_commit_a_few_times() {
     let bare = Counting::new(MemoryBackend::new());
     bare.publish(&batch).unwrap();
     let bare = Arc::new(bare);
-    let environment = Environment { cache_bytes: 400_000, ..environment() };
+    let environment = Environment { cache_bytes: 60_000, ..environment() };
     let shared = Arc::clone(&bare) as Arc<dyn Backend>;
     let store = Store::over_backend(shared, &InitOptions::default(), environment);
     bare.take();
