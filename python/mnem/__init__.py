@@ -45,6 +45,7 @@ from .types import (
     ImportReport,
     MemoryNode,
     MergeResult,
+    Migration,
     Move,
     NodeChange,
     Provenance,
@@ -75,6 +76,7 @@ __all__ = [
     "LocalRows",
     "MemoryNode",
     "MergeResult",
+    "Migration",
     "MnemError",
     "Move",
     "NoStoreError",
@@ -92,6 +94,7 @@ __all__ = [
     "import_store",
     "init",
     "keys",
+    "migrate",
     "new_id",
     "open",
     "version",
@@ -139,7 +142,8 @@ def open(
     ``":memory:"`` makes a new store in memory, gone when it is closed. ``busy_timeout`` is how
     many seconds each call of this handle waits while another process holds the store, after
     which it is BusyError. NoStoreError when there is none; CorruptStoreError and
-    FormatVersionError when it cannot be read.
+    FormatVersionError when it cannot be read. A store of mnem-agents 0.0.7 is read as it lies; a
+    write to it is FormatVersionError, and :func:`migrate` makes it one that is written.
 
     A store whose files cannot be written, as on a read-only disk, can be read; writing to it is
     StoreIoError. On a file system of the network a lock may not keep other machines off, so
@@ -176,6 +180,25 @@ def import_store(src: str | os.PathLike[str], dest: str | os.PathLike[str] = "."
     True
     """
     return Store(_mnem.import_store(src, dest))
+
+
+def migrate(
+    path: str | os.PathLike[str] = ".", *, dry_run: bool = False, busy_timeout: float = 10.0
+) -> Migration:
+    """Bring the store of mnem-agents 0.0.7 at a directory, or the nearest above it, to this format.
+
+    Commit ids, branches, HEAD and what is staged stay as they are. With ``dry_run`` nothing is
+    changed, and the answer says what would be. A store of this format is left alone. Nobody may
+    have the store open: BusyError after ``busy_timeout`` seconds, and at once when this process
+    has. CorruptStoreError when an object in it is damaged; then nothing has changed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     mnem.init(directory).close()
+    ...     mnem.migrate(directory).changed
+    False
+    """
+    return _mnem.migrate(path, dry_run, busy_timeout)
 
 
 def new_id() -> str:

@@ -15,6 +15,7 @@ from .types import (
     ImportReport,
     MemoryNode,
     MergeResult,
+    Migration,
     Move,
     NodeChange,
     UndoResult,
@@ -35,6 +36,7 @@ __all__ = [
     "key_prefix",
     "key_split",
     "key_unencoded",
+    "migrate",
     "new_id",
     "open",
     "panic_on_purpose",
@@ -61,6 +63,7 @@ def init(
     allow_network: bool,
 ) -> Store: ...
 def open(path: str | os.PathLike[str], busy_timeout: float, allow_network: bool) -> Store: ...
+def migrate(path: str | os.PathLike[str], dry_run: bool, busy_timeout: float) -> Migration: ...
 def import_store(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> Store: ...
 def in_memory(default_branch: str | None, reproducible: bool) -> Store: ...
 

@@ -23,6 +23,7 @@ __all__ = [
     "ImportReport",
     "MemoryNode",
     "MergeResult",
+    "Migration",
     "Move",
     "NodeChange",
     "Provenance",
@@ -389,6 +390,41 @@ class Verified:
             "branches": self.branches,
             "problems": list(self.problems),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What a migration did, or would do.
+
+    ``changed`` is false after a dry run, and where the store had this format already; then the
+    rest is 0. ``trees`` counts state objects that are new, ``staged`` staged nodes and removals.
+    ``old_bytes`` is the length of the old data file, ``new_bytes`` what the new one takes on the
+    disk: after a dry run, what it would take at most.
+    """
+
+    changed: bool
+    from_version: int
+    to_version: int
+    commits: int
+    states: int
+    nodes: int
+    trees: int
+    branches: int
+    staged: int
+    old_bytes: int
+    new_bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     mnem.init(directory).close()
+        ...     migration = mnem.migrate(directory, dry_run=True).to_dict()
+        >>> migration["changed"], migration["from_version"], migration["to_version"]
+        (False, 2, 2)
+        """
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,8 +232,8 @@ DAMAGED = {
     ),
     "format 1": (
         replaced("format_version = 2", "format_version = 1"),
-        mnem.FormatVersionError,
-        "has format version 1, which this release cannot open",
+        CORRUPT,
+        "the file is not one of format version 1",
     ),
     "foreign": (
         edit_config(lambda _: "[core]\n\tbare = true\n"),

@@ -9,7 +9,7 @@ use mnem_store::store::revision::parse_time;
 use mnem_store::{BranchName, Clock, Environment, Error, Hint, Store, Waiting};
 
 use crate::error::Failure;
-use crate::output::Progress;
+use crate::output::{Output, Progress};
 use crate::system;
 
 /// The options of all commands.
@@ -138,7 +138,18 @@ impl Context {
     }
 
     fn open_on_head(&self) -> Result<Store, Failure> {
-        Ok(Store::open(&self.directory(), self.environment())?)
+        let store = Store::open(&self.directory(), self.environment())?;
+        self.advise(&store)?;
+        Ok(store)
+    }
+
+    /// Says what helps the store as a whole.
+    pub fn advise(&self, store: &Store) -> Result<(), Failure> {
+        if store.was_killed()? {
+            let what = "the program that wrote this store was killed; what it had written is here";
+            Output::new(self.json).advise(what, Hint::Migrate.text());
+        }
+        Ok(())
     }
 
     /// Who writes, why and when.

@@ -257,6 +257,16 @@ impl Output {
         failure.exit
     }
 
+    /// Says beside an answer, where people read, what helps the store as a whole.
+    pub fn advise(self, what: &str, hint: &str) {
+        if !self.json {
+            let mut page = Page::new(TimeZone::UTC);
+            page.shade(Shade::Hint, "note:").say(" ").line(what);
+            page.shade(Shade::Hint, "hint:").say(" ").line(hint);
+            self.tell(&page.text);
+        }
+    }
+
     /// Prints help that was asked for, or what is wrong with a command line.
     pub fn usage(self, error: &clap::Error) -> u8 {
         let text = error.render();

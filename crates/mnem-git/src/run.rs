@@ -73,6 +73,7 @@ fn dispatch(output: Output, cli: Cli) -> u8 {
         Some(Command::Verify(args)) => show(output, commands::verify::run(&context, &args)),
         Some(Command::Fsck(args)) => show(output, commands::fsck::run(&context, &args)),
         Some(Command::Stats(args)) => show(output, commands::stats::run(&context, &args)),
+        Some(Command::Migrate(args)) => show(output, commands::migrate::run(&context, &args)),
         Some(Command::CatObject(args)) => show(output, commands::cat_object::run(&context, &args)),
         Some(Command::Export(args)) => show(output, commands::export::run(&context, args)),
         Some(Command::Import(args)) => show(output, commands::import::run(&context, args)),

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use crate::convert::Text;
 use crate::errors::{Signals, guarded};
 use crate::store::PyStore;
+use crate::types;
 
 /// A timeout that no clock overflows on.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -67,6 +68,18 @@ pub fn cannot_read(path: &Path, error: io::Error) -> Error {
     Error::io(format!("cannot read {}", path.display()), error)
 }
 
+/// The same environment, where calls wait this many seconds for another process.
+fn patient(environment: Environment, busy_timeout: f64) -> Result<Environment, Error> {
+    if busy_timeout.is_nan() || busy_timeout < 0.0 {
+        return Err(Error::invalid(format!(
+            "busy_timeout must be a number of seconds from 0, not {busy_timeout}"
+        )));
+    }
+    let busy_timeout = Duration::try_from_secs_f64(busy_timeout)
+        .map_or(LONGEST_TIMEOUT, |timeout| timeout.min(LONGEST_TIMEOUT));
+    Ok(Environment { busy_timeout, ..environment })
+}
+
 /// Opens the store at a directory or above it; waits this many seconds for another process.
 #[pyfunction]
 pub fn open(
@@ -76,16 +89,23 @@ pub fn open(
     allow_network: bool,
 ) -> PyResult<PyStore> {
     guarded(|| {
-        if busy_timeout.is_nan() || busy_timeout < 0.0 {
-            return Err(Error::invalid(format!(
-                "busy_timeout must be a number of seconds from 0, not {busy_timeout}"
-            ))
-            .into());
-        }
-        let mut environment = environment(allow_network);
-        environment.busy_timeout = Duration::try_from_secs_f64(busy_timeout)
-            .map_or(LONGEST_TIMEOUT, |timeout| timeout.min(LONGEST_TIMEOUT));
+        let environment = patient(environment(allow_network), busy_timeout)?;
         Ok(PyStore(py.detach(|| Store::open(&path, environment))?))
+    })
+}
+
+/// Brings the store at a directory or above it to the current format; waits as `open` does.
+#[pyfunction]
+pub fn migrate(
+    py: Python<'_>,
+    path: PathBuf,
+    dry_run: bool,
+    busy_timeout: f64,
+) -> PyResult<Bound<'_, PyAny>> {
+    guarded(|| {
+        let environment = patient(environment(false), busy_timeout)?;
+        let migrated = py.detach(|| Store::migrate(&path, &environment, dry_run, |_, _| {}))?;
+        Ok(types::migrated_to_python(py, &migrated)?)
     })
 }
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use mnem_store::backend::Record;
 use mnem_store::object::Lineage;
 use mnem_store::ops::{
-    Blame, Changes, Conflict, Finding, Flip, Fsck, MergeOutcome, NodeChange, Resolution,
+    Blame, Changes, Conflict, Finding, Flip, Fsck, MergeOutcome, Migrated, NodeChange, Resolution,
     RevertOutcome, Strategy, UndoOutcome, Undone, Verified,
 };
 use mnem_store::portable::Carried;
 use mnem_store::portable::chat::ChatReport;
 use mnem_store::portable::plain::JsonReport;
+use mnem_store::store::FormatVersion;
 use mnem_store::store::snapshot::Memory;
 use mnem_store::{
     Commit, CommitId, Content, ContentKind, Error, MemoryNode, NodeId, NodeVersionId, Provenance,
@@ -257,6 +258,23 @@ pub fn fsck_to_python<'py>(py: Python<'py>, found: &Fsck) -> Made<'py> {
 pub fn verified_to_python<'py>(py: Python<'py>, verified: &Verified) -> Made<'py> {
     let Verified { nodes, states, commits, branches, problems } = verified;
     class(py, "Verified")?.call1((nodes, states, commits, branches, PyTuple::new(py, problems)?))
+}
+
+/// A `Migration`.
+pub fn migrated_to_python<'py>(py: Python<'py>, migrated: &Migrated) -> Made<'py> {
+    class(py, "Migration")?.call1((
+        migrated.changed,
+        migrated.from.number(),
+        FormatVersion::CURRENT.number(),
+        migrated.commits,
+        migrated.states,
+        migrated.nodes,
+        migrated.trees,
+        migrated.branches,
+        migrated.staged,
+        migrated.old_bytes,
+        migrated.new_bytes,
+    ))
 }
 
 /// A `Carried`.

@@ -114,6 +114,7 @@ hints! {
     Unstage => "`mnem unstage ID` drops a draft",
     Retry => "read the branch again and retry: `mnem log -n 1`",
     Upgrade => "a newer release of mnem reads this store; `mnem --version` names this one",
+    Migrate => "`mnem migrate` brings the store to the format of this release; ids stay, and nothing is lost",
     ExportAgain => "`mnem export FILE`, at the store it came from, writes it again",
     ExportToPipe => "`mnem export -` writes to standard output",
     OtherTranscript => "`mnem import-chat FILE --transcript NAME` under another name keeps both",

@@ -23,6 +23,7 @@ pub mod inbox;
 pub mod init;
 pub mod log;
 pub mod merge;
+pub mod migrate;
 pub mod reflog;
 pub mod reject;
 pub mod remember;

@@ -17,9 +17,11 @@ pub struct Args {}
 pub fn run(context: &Context, _: &Args) -> Result<Verify, Failure> {
     let environment = Environment { examine: true, ..context.environment() };
     let bar = Progress::counting("objects");
-    let verified = Store::open(&context.directory(), environment)
-        .and_then(|store| store.verify(|read| bar.at(read)))
-        .map_err(Failure::from);
+    let verified =
+        Store::open(&context.directory(), environment).map_err(Failure::from).and_then(|store| {
+            context.advise(&store)?;
+            Ok(store.verify(|read| bar.at(read))?)
+        });
     drop(bar);
     let verified = match verified {
         Ok(verified) => verified,

@@ -23,6 +23,7 @@ pub mod init;
 pub mod log;
 pub mod merge;
 pub mod merge_page;
+pub mod migrate;
 pub mod reflog;
 pub mod reject;
 pub mod rm;
@@ -102,6 +103,7 @@ pub fn schemas() -> (Vec<Answer>, serde_json::Map<String, serde_json::Value>) {
         answer::<verify::Verify>(&mut generator),
         answer::<fsck::Fsck>(&mut generator),
         answer::<stats::Stats>(&mut generator),
+        answer::<migrate::Migrate>(&mut generator),
         answer::<cat_object::CatObject>(&mut generator),
         answer::<export::Export>(&mut generator),
         answer::<import::Import>(&mut generator),

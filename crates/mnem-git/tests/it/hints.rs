@@ -49,7 +49,7 @@ fn help() {
         .filter(|name| *name != "help")
         .map(str::to_owned)
         .collect();
-    assert_eq!(commands.len(), 35);
+    assert_eq!(commands.len(), 36);
     t.run("mnem --help");
     for command in commands {
         t.run(&format!("mnem {command} -h"));

@@ -12,6 +12,7 @@ mod hints;
 mod history;
 mod input;
 mod memory;
+mod migrate;
 mod output;
 mod reading;
 mod reference;

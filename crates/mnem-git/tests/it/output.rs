@@ -104,6 +104,7 @@ fn colour_is_for_terminals() {
 fn every_answer_and_every_error_names_its_schema() {
     let mut t = Terminal::with_store();
     t.write("chat.json", "[]");
+    drop(t.original("old"));
     for (command, line) in [
         ("version", "mnem --json"),
         ("remember", "mnem remember a 1 --json"),
@@ -135,6 +136,8 @@ fn every_answer_and_every_error_names_its_schema() {
         ("verify", "mnem verify --json"),
         ("fsck", "mnem fsck --json"),
         ("fsck", "mnem fsck --repair --yes --json"),
+        ("migrate", "mnem -C old migrate --dry-run --json"),
+        ("migrate", "mnem -C old migrate --json"),
         ("import-chat", "mnem import-chat chat.json --json"),
         ("error", "mnem get nobody --json"),
         ("error", "mnem --json frobnicate"),

@@ -71,6 +71,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("verify", &["mnem verify"]),
     ("fsck", &["mnem fsck"]),
     ("stats", &["mnem stats"]),
+    (
+        "migrate",
+        &["mnem -C old migrate --dry-run", "mnem -C old migrate", "mnem -C old log --oneline"],
+    ),
     ("cat-object", &["mnem log -n 1", "mnem cat-object HEAD"]),
     ("export", &["mnem export memory.jsonl", "mnem export --at HEAD~1"]),
     (
@@ -110,6 +114,7 @@ fn example(lines: &[&str]) -> String {
     }
     t.write("chat.json", CHAT);
     t.write("memory.json", GRAPH);
+    drop(t.original("old"));
     let mut text = String::new();
     for line in lines {
         // An example of an id is one that the reader has just seen.
@@ -141,6 +146,8 @@ fn example(lines: &[&str]) -> String {
 fn disk(line: &str) -> String {
     if line.starts_with("data file") {
         "data file       ... bytes, ... on the disk".into()
+    } else if line.starts_with("The data file took") {
+        "The data file took ... bytes and takes ...".into()
     } else {
         line.into()
     }

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use mnem_store::Clock;
+use mnem_store::backend::original::OriginalWriter;
+use mnem_store::{BranchName, Clock, Content, MemoryNode, NodeId};
 use tempfile::TempDir;
 
 /// 2026-10-17T18:00:00Z
@@ -49,6 +50,18 @@ impl Terminal {
         let mut terminal = Self::new();
         terminal.quietly("mnem init --reproducible");
         terminal
+    }
+
+    /// Makes a store of the original in a directory below: two commits and a draft.
+    pub fn original(&self, name: &str) -> OriginalWriter {
+        let writer = OriginalWriter::create(&self.path().join(name)).unwrap();
+        let plan = |text| MemoryNode::note(NodeId::new("plan").unwrap(), Content::text(text));
+        let main = BranchName::new("main").unwrap();
+        let first = writer.commit(&main, &[], &[plan("Enterprise")], "note the plan", START);
+        let parents = [first.unwrap()];
+        writer.commit(&main, &parents, &[plan("Pro")], "misread", START + MINUTE).unwrap();
+        writer.stage(&plan("Enterprise until May")).unwrap();
+        writer
     }
 
     pub fn path(&self) -> PathBuf {

@@ -1,6 +1,7 @@
 //! Verified objects: whatever is read is hashed before it is believed, decoded once and kept.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -22,6 +23,9 @@ pub struct Objects {
     backend: Arc<dyn Backend>,
     cache: Arc<Cache<ObjectId, Cached, ByBytes>>,
     positions: Arc<Cache<CommitId, Position>>,
+    /// Where commits stand that have no record to say so, all of them: a store without records
+    /// is walked once, not once for each commit.
+    walked: Arc<Mutex<BTreeMap<CommitId, Position>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,6 +56,7 @@ impl Objects {
             backend,
             cache: Arc::new(Cache::with_weighter(about, cache_bytes, ByBytes)),
             positions: Arc::new(Cache::new(positions)),
+            walked: Arc::default(),
         }
     }
 
@@ -64,16 +69,26 @@ impl Objects {
     pub(crate) fn forget(&self) {
         self.cache.clear();
         self.positions.clear();
+        self.walked().clear();
     }
 
     /// Where a commit stands, if that was asked before.
     pub(crate) fn known_position(&self, commit: CommitId) -> Option<Position> {
-        self.positions.get(&commit)
+        self.positions.get(&commit).or_else(|| self.walked().get(&commit).copied())
     }
 
     /// Keeps where a commit stands.
     pub(crate) fn know_position(&self, commit: CommitId, position: Position) {
         self.positions.insert(commit, position);
+    }
+
+    /// Keeps where a commit stands that has no record, for as long as the store is open.
+    pub(crate) fn know_walked(&self, commit: CommitId, position: Position) {
+        self.walked().insert(commit, position);
+    }
+
+    fn walked(&self) -> MutexGuard<'_, BTreeMap<CommitId, Position>> {
+        self.walked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store at one moment.

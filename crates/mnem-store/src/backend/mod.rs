@@ -11,6 +11,7 @@ pub mod conformance;
 pub mod counting;
 pub(crate) mod descriptor;
 pub mod memory;
+pub mod original;
 pub(crate) mod overlay;
 pub mod record;
 pub mod redb;
@@ -23,6 +24,7 @@ use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
 
 pub use memory::MemoryBackend;
+pub use original::OriginalBackend;
 pub use record::{Change, ChangeSet, Derived, Operation, Position, Record, Skip};
 pub use redb::RedbBackend;
 

@@ -55,6 +55,9 @@ impl Operation {
     /// A deleted branch.
     pub const DELETE: Self = Self::named("delete");
 
+    /// A commit that came with the store's old format, and moved no branch here.
+    pub const MIGRATE: Self = Self::named("migrate");
+
     const fn named(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }

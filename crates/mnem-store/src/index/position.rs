@@ -36,7 +36,7 @@ pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> 
             let position = below(parents.iter().filter_map(of), |id| {
                 known.get(&id).copied().map_or_else(|| position(objects, id), Ok)
             })?;
-            objects.know_position(id, position);
+            objects.know_walked(id, position);
             known.insert(id, position);
         } else {
             open.extend(waiting);

@@ -20,7 +20,7 @@ use crate::object::{Commit, Object};
 use crate::state;
 use crate::store::engine::{Engine, LOCK_FILE, Place};
 use crate::store::lease::{HOLDER_BYTES, HOLDER_FILE, WANT_FILE};
-use crate::store::{Environment, Head, STORE_DIRECTORY, Store};
+use crate::store::{Environment, FormatVersion, Head, STORE_DIRECTORY, Store};
 
 /// How far ahead of the store's clock the time of a record may be, in milliseconds: a day.
 const AHEAD: i64 = 24 * 60 * 60 * 1_000;
@@ -198,9 +198,16 @@ impl<'e> Check<'e> {
         }
     }
 
+    /// Whether this is a store of the original: that kept no records, and its processes take
+    /// turns at the data file itself.
+    fn is_original(&self) -> bool {
+        self.engine.config.format == FormatVersion::V1
+    }
+
     /// A commit that the entry after it is no record of.
     fn end_commit(&mut self) {
-        if let Some(commit) = self.fresh.take() {
+        let fresh = self.fresh.take();
+        if let Some(commit) = fresh.filter(|_| !self.is_original()) {
             self.add(Finding::NoRecord(commit));
         }
     }
@@ -290,7 +297,9 @@ impl<'e> Check<'e> {
         if let Some(what) = wrong_head(self.engine)? {
             self.add(Finding::Head(what));
         }
-        if let Place::Disk { root, .. } = &self.engine.place {
+        if let Place::Disk { root, .. } = &self.engine.place
+            && !self.is_original()
+        {
             let wrong = wrong_files(&root.join(STORE_DIRECTORY))?;
             self.findings.extend(wrong);
         }

@@ -10,6 +10,7 @@ pub mod fsck;
 pub mod inbox;
 pub mod log;
 pub mod merge;
+pub mod migrate;
 pub mod reflog;
 pub mod remove;
 pub mod repair;
@@ -34,6 +35,7 @@ pub use merge::{
     Conflict, ConflictKind, MergeOptions, MergeOutcome, Resolution, Resolver, Strategy,
     StructuralOnly, Verdict,
 };
+pub use migrate::{Migrated, Phase};
 pub use repair::{Repair, Stage};
 pub use revert::RevertOutcome;
 pub use statistics::Statistics;

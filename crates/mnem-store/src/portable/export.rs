@@ -57,7 +57,7 @@ impl Store {
             version: VERSION,
             format_version: engine.config.format.number(),
             default_branch: engine.config.default_branch.as_str().into(),
-            salted: engine.config.salted,
+            salted: engine.config.salts_from_now_on(),
             left_out: LEFT_OUT.map(Into::into).to_vec(),
         })?;
         let detached = match &head {

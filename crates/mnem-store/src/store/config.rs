@@ -63,6 +63,12 @@ impl Config {
         entries(text).any(|(key, _)| key == "format_version" || key == "hash_algo")
     }
 
+    /// Whether a store that is made of this one is salted: the original knew no salts, and what
+    /// becomes of its stores is as every new store is.
+    pub(crate) fn salts_from_now_on(&self) -> bool {
+        self.salted || self.format == FormatVersion::V1
+    }
+
     /// Reads the file's text. Unknown keys are ignored, so that a later release can add some.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let find =

@@ -8,7 +8,9 @@ use super::config::Config;
 use super::environment::Environment;
 use super::files::{self, Identity, Stamp};
 use super::head::Head;
+use super::original;
 use super::writer::Writer;
+use crate::backend::OriginalBackend;
 use crate::backend::cache::Objects;
 use crate::error::{Error, ErrorKind, Hint};
 use crate::graph::KnownBases;
@@ -30,6 +32,8 @@ pub(crate) struct Engine {
     pub(crate) environment: Environment,
     pub(crate) writer: Writer,
     pub(crate) known_bases: KnownBases,
+    /// Whether the original was killed while it wrote this.
+    pub(crate) was_killed: bool,
 }
 
 /// Where a store is.
@@ -39,6 +43,8 @@ pub(crate) enum Place {
     Disk {
         /// The directory that contains `.mnem/`.
         root: PathBuf,
+        /// The file in `.mnem/` that tells this store from another.
+        mark: &'static str,
         /// What that file is.
         identity: Identity,
         /// HEAD as it was last read, once its file had settled.
@@ -49,6 +55,13 @@ pub(crate) enum Place {
         /// HEAD.
         head: Mutex<Head>,
     },
+}
+
+impl Place {
+    /// The store in a directory that a file of this name and identity tells from another.
+    pub(crate) fn on_disk(root: PathBuf, mark: &'static str, identity: Identity) -> Self {
+        Self::Disk { root, mark, identity, head: Mutex::default() }
+    }
 }
 
 /// The file that holds the data of a store.
@@ -62,9 +75,26 @@ pub struct DataFile {
 }
 
 impl Engine {
+    /// The engine of a store of the original: it reads, and refuses to write.
+    pub(crate) fn original(
+        backend: OriginalBackend,
+        place: Place,
+        config: Config,
+        environment: Environment,
+    ) -> Self {
+        let was_killed = backend.was_killed();
+        let (objects, writer) = Writer::new(Arc::new(backend), None, environment.cache_bytes);
+        let known_bases = KnownBases::default();
+        let writer = match &place {
+            Place::Disk { root, .. } => writer.refusing(root),
+            Place::Memory { .. } => writer,
+        };
+        Self { place, config, objects, environment, writer, known_bases, was_killed }
+    }
+
     pub(crate) fn head(&self) -> Result<Head, Error> {
         match &self.place {
-            Place::Disk { root, identity, head } => {
+            Place::Disk { root, mark, identity, head } => {
                 let path = head_path(root);
                 let stamp = Stamp::of(&path).ok();
                 let known = head.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -73,7 +103,7 @@ impl Engine {
                 {
                     return Ok(head);
                 }
-                check_place(root, identity)?;
+                check_place(root, mark, identity)?;
                 let read = self.read_head(&path)?;
                 let settled = stamp.filter(|stamp| stamp.is_settled(self.environment.clock.now()));
                 *head.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -114,7 +144,7 @@ impl Engine {
     /// Refuses when the store is no longer at its path: deleted, or another in its place.
     pub(crate) fn check_place(&self) -> Result<(), Error> {
         match &self.place {
-            Place::Disk { root, identity, .. } => check_place(root, identity),
+            Place::Disk { root, mark, identity, .. } => check_place(root, mark, identity),
             Place::Memory { .. } => Ok(()),
         }
     }
@@ -138,10 +168,10 @@ impl Engine {
 
     /// How large the data file is; none for a store in memory.
     pub(crate) fn data_file(&self) -> Result<Option<DataFile>, Error> {
-        let (Place::Disk { root, .. }, Some(engine)) = (&self.place, &self.config.engine) else {
-            return Ok(None);
-        };
-        let path = root.join(STORE_DIRECTORY).join(&engine.data_file);
+        let Place::Disk { root, .. } = &self.place else { return Ok(None) };
+        let engine = self.config.engine.as_ref();
+        let name = engine.map_or(original::DATA_FILE, |engine| &engine.data_file);
+        let path = root.join(STORE_DIRECTORY).join(name);
         let metadata = fs::metadata(&path)
             .map_err(|error| Error::io(format!("cannot read {}", path.display()), error))?;
         let allocated = files::allocated(&metadata);
@@ -149,6 +179,7 @@ impl Engine {
     }
 
     pub(crate) fn set_head(&self, new: &Head) -> Result<(), Error> {
+        self.writer.check()?;
         match &self.place {
             Place::Disk { root, .. } => {
                 let unique = u64::from_be_bytes(self.environment.random()?);
@@ -163,8 +194,8 @@ impl Engine {
 }
 
 /// Refuses when another store, or none, is at a path.
-pub(crate) fn check_place(root: &Path, identity: &Identity) -> Result<(), Error> {
-    let path = root.join(STORE_DIRECTORY).join(LOCK_FILE);
+pub(crate) fn check_place(root: &Path, mark: &str, identity: &Identity) -> Result<(), Error> {
+    let path = root.join(STORE_DIRECTORY).join(mark);
     match files::identity_at(&path) {
         Ok(there) if there == *identity => Ok(()),
         Ok(_) => Err(gone(root)),

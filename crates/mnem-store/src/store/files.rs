@@ -8,27 +8,53 @@ use crate::error::Error;
 
 /// Replaces a file: a sibling is written, synced and renamed over it, then the directory synced.
 pub(crate) fn replace(path: &Path, text: &str, unique: u64) -> Result<(), Error> {
-    let beside = path.with_extension(format!("tmp-{unique:016x}"));
-    let written = write_synced(&beside, text.as_bytes())
-        .and_then(|()| fs::rename(&beside, path))
+    replace_through(path, &path.with_extension(format!("tmp-{unique:016x}")), text)
+}
+
+/// The same through a sibling of this name, for who alone may replace the file: what a stopped
+/// attempt left goes first.
+pub(crate) fn replace_alone(path: &Path, text: &str) -> Result<(), Error> {
+    let beside = path.with_extension("new");
+    remove(&beside)
+        .map_err(|error| Error::io(format!("cannot remove {}", beside.display()), error))?;
+    replace_through(path, &beside, text)
+}
+
+fn replace_through(path: &Path, beside: &Path, text: &str) -> Result<(), Error> {
+    let written = write_synced(beside, text.as_bytes())
+        .and_then(|()| change(|| fs::rename(beside, path)))
         .and_then(|()| path.parent().map_or(Ok(()), sync_directory));
     written.map_err(|error| {
-        let _ = fs::remove_file(&beside); // the first error is the one to tell
+        let _ = remove(beside); // the first error is the one to tell
         Error::io(format!("cannot write {}", path.display()), error)
     })
 }
 
 /// Writes a new file and syncs it.
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create_new(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    let mut file = change(|| File::create_new(path))?;
+    change(|| file.write_all(bytes))?;
+    change(|| file.sync_all())
+}
+
+/// Makes what is in a file durable.
+pub(crate) fn sync(path: &Path) -> std::io::Result<()> {
+    change(|| File::options().write(true).open(path)?.sync_all())
+}
+
+/// Removes a file; true when it was there.
+pub(crate) fn remove(path: &Path) -> std::io::Result<bool> {
+    match change(|| fs::remove_file(path)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes the names in a directory durable.
 #[cfg(unix)]
 pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
-    File::open(path)?.sync_all()
+    change(|| File::open(path)?.sync_all())
 }
 
 /// Elsewhere a directory cannot be synced; a rename is as durable as the system makes it.
@@ -138,6 +164,51 @@ pub(crate) fn allocated(metadata: &fs::Metadata) -> u64 {
 #[cfg(not(unix))]
 pub(crate) fn allocated(metadata: &fs::Metadata) -> u64 {
     metadata.len()
+}
+
+/// Every change above goes through here, so that a test can stop the machine before any of them.
+#[cfg(not(feature = "test-support"))]
+fn change<T>(work: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
+    work()
+}
+
+/// See above.
+#[cfg(feature = "test-support")]
+fn change<T>(work: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
+    stop::count()?;
+    work()
+}
+
+/// A machine that stops, for tests: of the thread that says so.
+#[cfg(feature = "test-support")]
+pub mod stop {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+
+    /// After so many changes of files and directories, no other takes place: each is an error.
+    /// `None` lets everything pass.
+    pub fn after(changes: Option<u64>) {
+        LEFT.set(changes);
+    }
+
+    /// How many changes may still take place; `None` when there is no limit.
+    pub fn left() -> Option<u64> {
+        LEFT.get()
+    }
+
+    pub(super) fn count() -> std::io::Result<()> {
+        match LEFT.get() {
+            None => Ok(()),
+            Some(0) => Err(std::io::Error::other("the machine has stopped")),
+            Some(left) => {
+                LEFT.set(Some(left - 1));
+                Ok(())
+            }
+        }
+    }
 }
 
 /// Writes over the beginning of a file that is read at any time.

@@ -115,6 +115,12 @@ impl Store {
         Ok(self.engine()?.config.format)
     }
 
+    /// Whether this is a store of the original whose writer was killed. Everything that was
+    /// acknowledged is there.
+    pub fn was_killed(&self) -> Result<bool, Error> {
+        Ok(self.engine()?.was_killed)
+    }
+
     /// The branch a fresh HEAD names.
     pub fn default_branch(&self) -> Result<BranchName, Error> {
         Ok(self.engine()?.config.default_branch.clone())
@@ -163,8 +169,10 @@ impl Store {
         }
     }
 
-    /// The branch a commit from here moves. Refused on a detached HEAD.
+    /// The branch a commit from here moves. Refused on a detached HEAD, and where nothing can be
+    /// written.
     pub(crate) fn branch_to_write(&self, engine: &Engine, verb: &str) -> Result<BranchName, Error> {
+        engine.writer.check()?;
         match self.head_of(engine)? {
             Head::Attached(branch) => Ok(branch),
             Head::Detached(commit) => Err(Error::invalid(format!(

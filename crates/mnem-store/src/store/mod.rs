@@ -14,6 +14,7 @@ pub mod local;
 pub(crate) mod network;
 pub mod objects;
 pub mod open;
+pub(crate) mod original;
 pub(crate) mod registry;
 pub mod revision;
 pub mod snapshot;
@@ -23,6 +24,8 @@ pub(crate) mod writer;
 
 pub use engine::{DataFile, STORE_DIRECTORY};
 pub use environment::{Clock, Entropy, Environment, Waiting};
+#[cfg(feature = "test-support")]
+pub use files::stop;
 pub use format::FormatVersion;
 pub use handle::Store;
 pub use head::Head;

@@ -14,6 +14,7 @@ use super::format::FormatVersion;
 use super::head::Head;
 use super::lease::{self, HOLDER_FILE, LeaseFiles, Leased, WANT_FILE};
 use super::network;
+use super::original::{self, Access, DataFile};
 use super::registry::Registry;
 use super::writer::Writer;
 use crate::backend::Backend;
@@ -139,21 +140,46 @@ impl Store {
     ) -> Self {
         let (objects, writer) = Writer::new(backend, lease, environment.cache_bytes);
         let known_bases = KnownBases::default();
-        let engine = Engine { place, config, objects, environment, writer, known_bases };
+        let was_killed = false;
+        let engine =
+            Engine { place, config, objects, environment, writer, known_bases, was_killed };
         let busy_timeout = engine.environment.busy_timeout;
         Self::of(Arc::new(engine), None, busy_timeout)
+    }
+
+    /// Opens a store of the original, to be read. Nothing is made or changed.
+    fn open_original(
+        root: PathBuf,
+        config: Config,
+        environment: Environment,
+    ) -> Result<Self, Error> {
+        let busy_timeout = environment.busy_timeout;
+        let Some(data) = DataFile::find(&root)? else {
+            return Self::open_at(root, environment);
+        };
+        let identity = data.identity.clone();
+        if let Some(engine) = Registry::lock().find(&identity) {
+            return Ok(Self::of(engine, None, busy_timeout));
+        }
+        let Some(backend) = data.open(Access::Shared, config.format, &environment)? else {
+            return Self::open_at(root, environment);
+        };
+        let mut registry = Registry::lock();
+        if let Some(engine) = registry.find(&identity) {
+            return Ok(Self::of(engine, None, busy_timeout));
+        }
+        let place = Place::on_disk(root, original::DATA_FILE, identity.clone());
+        let engine = Arc::new(Engine::original(backend, place, config, environment));
+        registry.enter(identity, &engine);
+        Ok(Self::of(engine, None, busy_timeout))
     }
 
     pub(crate) fn open_at(root: PathBuf, environment: Environment) -> Result<Self, Error> {
         let directory = root.join(STORE_DIRECTORY);
         let config = read_config(&directory)?;
-        if config.format != FormatVersion::CURRENT {
-            let message = format!(
-                "the store at {} has format version {}, which this release cannot open",
-                root.display(),
-                config.format.number()
-            );
-            return Err(Error::new(ErrorKind::FormatVersion, message));
+        network::check(&directory, &environment)?;
+        if config.format == FormatVersion::V1 {
+            return Self::open_original(root, config, environment);
         }
         let engine = config
             .engine
@@ -168,7 +194,6 @@ impl Store {
             );
             return Err(Error::new(ErrorKind::FormatVersion, message).hint(Hint::Upgrade));
         }
-        network::check(&directory, &environment)?;
         let files = Descriptor::open(|| LeaseFiles::open(&directory))?;
         let identity =
             files.with(LeaseFiles::identity).unwrap_or_else(|| Err(engine::gone(&root)))?;
@@ -192,7 +217,7 @@ impl Store {
             },
         };
         let leased = Leased::new(files, options);
-        let place = Place::Disk { root, identity: identity.clone(), head: Mutex::default() };
+        let place = Place::on_disk(root, LOCK_FILE, identity.clone());
         let backend = Arc::clone(&leased) as Arc<dyn Backend>;
         let store = Self::over(backend, Some(leased), place, config, environment);
         registry.enter(identity, &store.engine()?);
@@ -208,7 +233,7 @@ impl Store {
 
 /// Refuses when the store at a path is no longer the one that was opened there.
 fn check_unchanged(root: &Path, identity: &Identity, config: &Config) -> Result<(), Error> {
-    engine::check_place(root, identity)?;
+    engine::check_place(root, LOCK_FILE, identity)?;
     let now = read_config(&root.join(STORE_DIRECTORY))?;
     if now.format == config.format && now.engine == config.engine {
         return Ok(());
@@ -294,7 +319,7 @@ fn nearest(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(|directory| directory.join(STORE_DIRECTORY).is_dir()).map(Path::to_owned)
 }
 
-fn read_config(directory: &Path) -> Result<Config, Error> {
+pub(crate) fn read_config(directory: &Path) -> Result<Config, Error> {
     let path = directory.join(CONFIG_FILE);
     let foreign = || {
         let message = format!(

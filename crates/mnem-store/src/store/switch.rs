@@ -1,10 +1,9 @@
 //! Another data file in the place of a store's, by one rename.
 //!
-//! A file under a new name is filled, checked and made durable; then `config`, which names the
-//! data file, is replaced. A stop before that leaves the store as it was, beside a file that
-//! nothing names; a stop after it leaves the new store. The caller holds the lease.
+//! A file under the next name is filled, checked and made durable; then `config`, which names the
+//! data file, is replaced. Wherever a machine stops, the store is what it was before that rename
+//! and what it is to be after it. The caller keeps everybody else off the store.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use super::config::{Config, Engine};
 use super::environment::Environment;
 use super::files;
 use super::open::CONFIG_FILE;
+use super::original;
 use crate::backend::redb::{RedbBackend, Settings};
 use crate::error::Error;
 
@@ -20,14 +20,16 @@ use crate::error::Error;
 pub(crate) enum Old {
     /// It stays where it is.
     Kept,
-    /// It is removed. What cannot be removed stays, and harms nothing.
-    #[allow(dead_code)] // what a migration will ask for
+    /// It is removed.
     Removed,
 }
 
 /// Fills a new data file and makes it the store's: `config` is what the store's will say, but for
-/// the engine. Until `fill` has answered nothing of the store has changed, and when it refuses,
-/// the new file is removed.
+/// the engine, which is still that of the file in use, or none in a store of the original.
+///
+/// Until `fill` has answered nothing of the store has changed, and when it refuses, the new file
+/// is removed. After another error the store is what it was, or, when the error is that the old
+/// file could not be removed, what it is to be: `config` tells.
 pub(crate) fn switch<T>(
     directory: &Path,
     config: &Config,
@@ -36,37 +38,56 @@ pub(crate) fn switch<T>(
     fill: impl FnOnce(&Arc<RedbBackend>) -> Result<T, Error>,
     is_durable: impl FnOnce(),
 ) -> Result<(PathBuf, T), Error> {
-    let unique = u64::from_be_bytes(environment.random()?);
-    let name = format!("store-{unique:016x}.redb");
+    let in_use = config.engine.as_ref().map_or(original::DATA_FILE, |engine| &engine.data_file);
+    let name = next_name(in_use);
     let path = directory.join(&name);
-    let filled = RedbBackend::create(&path, environment.random()?, Settings::default())
-        .map_err(Error::from)
-        .and_then(|backend| {
-            let backend = Arc::new(backend);
-            let filled = fill(&backend)?;
-            backend.release();
-            Ok(filled)
-        })
-        .and_then(|filled| {
-            let durable = File::open(&path).and_then(|file| file.sync_all());
-            durable
-                .and_then(|()| files::sync_directory(directory))
-                .map_err(|error| Error::io(format!("cannot write {}", path.display()), error))?;
-            Ok(filled)
-        });
-    let filled = match filled {
-        Ok(filled) => filled,
-        Err(error) => {
-            let _ = fs::remove_file(&path); // the first error is the one to tell
-            return Err(error);
-        }
-    };
+    // What an attempt left that was stopped.
+    remove(directory, &name)?;
+    let filled = filled(directory, &path, environment, fill).inspect_err(|_| {
+        let _ = files::remove(&path); // the first error is the one to tell
+    })?;
     is_durable();
     let new = Config { engine: Some(Engine::current(&name)), ..config.clone() };
-    files::replace(&directory.join(CONFIG_FILE), &new.render(), unique)?;
-    if let (Old::Removed, Some(engine)) = (old, &config.engine) {
-        let _ = fs::remove_file(directory.join(&engine.data_file));
-        let _ = files::sync_directory(directory);
+    files::replace_alone(&directory.join(CONFIG_FILE), &new.render())?;
+    if old == Old::Removed {
+        remove(directory, in_use)?;
     }
     Ok((path, filled))
+}
+
+/// Makes the new file, closed and durable when this returns.
+fn filled<T>(
+    directory: &Path,
+    path: &Path,
+    environment: &Environment,
+    fill: impl FnOnce(&Arc<RedbBackend>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let backend = RedbBackend::create(path, environment.random()?, Settings::default())?;
+    let backend = Arc::new(backend);
+    let filled = fill(&backend)?;
+    backend.release();
+    files::sync(path)
+        .and_then(|()| files::sync_directory(directory))
+        .map_err(|error| Error::io(format!("cannot write {}", path.display()), error))?;
+    Ok(filled)
+}
+
+/// Removes a data file that is not in use; true when it was there.
+pub(crate) fn remove(directory: &Path, name: &str) -> Result<bool, Error> {
+    let path = directory.join(name);
+    let removed = files::remove(&path).and_then(|was| {
+        if was {
+            files::sync_directory(directory)?;
+        }
+        Ok(was)
+    });
+    removed.map_err(|error| Error::io(format!("cannot remove {}", path.display()), error))
+}
+
+/// The name of the data file that comes after one: `store.redb`, `store.2.redb`, `store.3.redb`.
+/// It follows from the old name, so that who begins again finds what a stopped attempt left.
+fn next_name(old: &str) -> String {
+    let number = old.strip_prefix("store.").and_then(|rest| rest.strip_suffix(".redb"));
+    let number = number.and_then(|number| number.parse::<u32>().ok()).unwrap_or(1);
+    format!("store.{}.redb", number.saturating_add(1))
 }

@@ -366,8 +366,8 @@ const DAMAGE: &[(&str, Damage, ErrorKind, &str)] = &[
     (
         "format 1",
         |d| with(d, "format_version", "1"),
-        FORMAT,
-        "has format version 1, which this release cannot open",
+        CORRUPT,
+        "store.redb: the file is not one of format version 1",
     ),
     (
         "format 3",

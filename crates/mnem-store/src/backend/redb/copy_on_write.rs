@@ -1,31 +1,32 @@
-//! A file that is read and never changed: what is written to it is kept in memory.
+//! Storage that is read and never changed: what is written to it is kept in memory.
 //!
-//! A store on a disk that cannot be written is read through it, also one whose writer was killed:
-//! an engine repairs what it opens, and here it may.
+//! A store on a disk that cannot be written is read through it, one of the original, and one that
+//! is examined, also when its writer was killed: an engine repairs what it opens, and here it may.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::ops::Bound;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use redb::StorageBackend;
+use redb::{BackendError, StorageBackend};
 
 /// The unit that is kept, in bytes.
 const PAGE: u64 = 4096;
 
-/// A file as it was when this was made, and over it what was written since, in memory.
+/// Storage as it was when this was made, and over it what was written since, in memory.
 ///
-/// It knows of no engine: an engine's storage is these four calls.
+/// Beside redb's trait it has the same four calls for another engine.
 #[derive(Debug)]
-pub struct CopyOnWrite {
-    file: File,
+pub struct CopyOnWrite<S = ReadOnlyFile> {
+    below: S,
     changes: RwLock<Changes>,
 }
 
 #[derive(Debug)]
 struct Changes {
     len: u64,
-    /// What the file holds from here on is not read any more.
+    /// What lies below from here on is not read any more.
     shown: u64,
     /// By number, each whole.
     pages: BTreeMap<u64, Box<[u8]>>,
@@ -34,9 +35,16 @@ struct Changes {
 impl CopyOnWrite {
     /// Storage over a file that is open for reading, and is not locked here.
     pub fn new(file: File) -> io::Result<Self> {
-        let len = file.metadata()?.len();
+        Self::over(ReadOnlyFile(file))
+    }
+}
+
+impl<S: StorageBackend> CopyOnWrite<S> {
+    /// The same over other storage.
+    pub fn over(below: S) -> io::Result<Self> {
+        let len = below.len()?;
         let changes = RwLock::new(Changes { len, shown: len, pages: BTreeMap::new() });
-        Ok(Self { file, changes })
+        Ok(Self { below, changes })
     }
 
     /// How many bytes there are.
@@ -51,12 +59,12 @@ impl CopyOnWrite {
 
     /// Fills a buffer with the bytes from an offset on; an error when they end before it is full.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.reading().read(&self.file, offset, out)
+        self.reading().read(&self.below, offset, out)
     }
 
     /// Writes bytes at an offset; what lies between the end and it becomes zeros.
     pub fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.writing().write(&self.file, offset, data)
+        self.writing().write(&self.below, offset, data)
     }
 
     /// Cuts the bytes off at a length, or adds zeros up to it.
@@ -74,14 +82,16 @@ impl CopyOnWrite {
 }
 
 impl Changes {
-    fn read(&self, file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    fn read(&self, below: &impl StorageBackend, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let end = end_of(offset, out)?;
         if end > self.len {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        // The file up to where it is shown, then zeros, and the kept pages over both.
-        let (from_file, zeros) = split(out, self.shown.saturating_sub(offset));
-        read_exact_at(file, from_file, offset)?;
+        // What lies below, up to where it is shown, then zeros, and the kept pages over both.
+        let (from_below, zeros) = split(out, self.shown.saturating_sub(offset));
+        if !from_below.is_empty() {
+            below.read(offset, from_below)?;
+        }
         zeros.fill(0);
         for (number, page) in self.pages.range(offset / PAGE..end.div_ceil(PAGE)) {
             let start = number * PAGE;
@@ -92,19 +102,19 @@ impl Changes {
         Ok(())
     }
 
-    fn write(&mut self, file: &File, offset: u64, data: &[u8]) -> io::Result<()> {
+    fn write(&mut self, below: &impl StorageBackend, offset: u64, data: &[u8]) -> io::Result<()> {
         let end = end_of(offset, data)?;
         if data.is_empty() {
             return Ok(());
         }
-        // First every page, then the data: nothing is half written when the file cannot be read.
+        // First every page, then the data: nothing is half written when one cannot be read.
         for number in offset / PAGE..end.div_ceil(PAGE) {
             if !self.pages.contains_key(&number) {
                 let mut page = vec![0; usize::try_from(PAGE).unwrap_or_default()];
                 let start = number * PAGE;
                 let (held, _) = split(&mut page, self.len.saturating_sub(start));
                 if !held.is_empty() {
-                    self.read(file, start, held)?;
+                    self.read(below, start, held)?;
                 }
                 self.pages.insert(number, page.into());
             }
@@ -164,8 +174,8 @@ fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> io::Result
     Ok(())
 }
 
-/// What reaches no disk needs no sync. redb is given no lock to take: the file's owner holds one.
-impl StorageBackend for CopyOnWrite {
+/// What reaches no disk needs no sync.
+impl<S: StorageBackend> StorageBackend for CopyOnWrite<S> {
     fn len(&self) -> io::Result<u64> {
         Ok(Self::len(self))
     }
@@ -185,5 +195,43 @@ impl StorageBackend for CopyOnWrite {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.write_at(offset, data)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.below.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.below.try_lock_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.below.unlock_range(start, end)
+    }
+}
+
+/// A file that is open for reading. redb is given no lock to take: whoever opened it holds one.
+#[derive(Debug)]
+pub struct ReadOnlyFile(File);
+
+impl StorageBackend for ReadOnlyFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        read_exact_at(&self.0, out, offset)
+    }
+
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 }

@@ -27,7 +27,6 @@ use redb::{
 };
 
 use super::check;
-use super::copied::Copied;
 use super::copy_on_write::CopyOnWrite;
 use super::index::Pending;
 use super::publish::{self, Refused};
@@ -513,14 +512,19 @@ fn existing<S: StorageBackend>(
     settings: Settings,
 ) -> OpenStorage {
     Box::new(move |builder| {
-        let (storage, handle) = Detachable::open(&open)?;
-        if storage.len()? == 0 {
-            return Err(Fault::Row("the file is empty".into()));
-        }
+        let open = || {
+            let storage = open()?;
+            if storage.len()? == 0 {
+                return Err(Fault::Row("the file is empty".into()));
+            }
+            Ok(storage)
+        };
         if settings.examine {
-            let (storage, handle) = Detachable::open(|| Ok::<_, Fault>(Copied::new(storage)?))?;
+            let (storage, handle) =
+                Detachable::open(|| Ok::<_, Fault>(CopyOnWrite::over(open()?)?))?;
             return Ok((builder.create_with_backend(storage)?, handle));
         }
+        let (storage, handle) = Detachable::open(open)?;
         Ok((builder.create_with_backend(storage)?, handle))
     })
 }

@@ -6,7 +6,6 @@
 
 mod carve;
 mod check;
-mod copied;
 mod copy_on_write;
 mod file;
 mod index;
@@ -16,6 +15,6 @@ mod storage;
 mod view;
 
 pub(crate) use carve::carve;
-pub use copy_on_write::CopyOnWrite;
+pub use copy_on_write::{CopyOnWrite, ReadOnlyFile};
 pub use file::{Access, CACHE_BYTES, Epoch, OnRepair, RedbBackend, Settings};
 use file::{Fault, read, write};

@@ -9,13 +9,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use crate::backend::cache::Objects;
 use crate::backend::overlay::{self, Overlay, Shown};
-use crate::backend::{Backend, BackendError, Batch, Found, PublishError, View};
+use crate::backend::{Backend, BackendError, Batch, Found, OriginalBackend, PublishError, View};
 use crate::error::Error;
 use crate::id::{BranchName, CommitId};
 use crate::store::lease::{LOOK, Leased};
@@ -33,6 +34,15 @@ pub(crate) struct Writer {
     /// What keeps other processes off; a store in memory has none.
     lease: Option<Arc<Leased>>,
     line: Mutex<Line>,
+    /// Set where nothing may be written: a store of format version 1.
+    refusal: Option<Refusal>,
+}
+
+/// Where a store is that is only read, and which process opened it.
+#[derive(Debug)]
+struct Refusal {
+    root: PathBuf,
+    process: u32,
 }
 
 #[derive(Default)]
@@ -58,7 +68,23 @@ impl Writer {
         let group = Arc::new(Group { backend, turn: Mutex::default() });
         let shared = Arc::clone(&group) as Arc<dyn Backend>;
         let objects = Objects::new(shared, cache_bytes);
-        (objects.clone(), Self { objects, group, lease, line: Mutex::default() })
+        (objects.clone(), Self { objects, group, lease, line: Mutex::default(), refusal: None })
+    }
+
+    /// The same writer for the store at `root`, which is of format version 1: it writes nothing.
+    pub(crate) fn refusing(self, root: &Path) -> Self {
+        let refusal = Refusal { root: root.to_owned(), process: std::process::id() };
+        Self { refusal: Some(refusal), ..self }
+    }
+
+    /// Refuses where nothing can be written.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match &self.refusal {
+            Some(Refusal { root, .. }) => {
+                Err(OriginalBackend::read_only(format!("the store at {}", root.display())))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Runs a verb in a turn of its own. What it published is durable when this returns, and so
@@ -67,6 +93,7 @@ impl Writer {
     /// A verb that tries to write from inside itself, as the closure of `update` may, is
     /// refused: it would wait for itself.
     pub(crate) fn run<T>(&self, verb: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        self.check()?;
         if self.group.is_mine() {
             return Err(Error::conflict("the store cannot be written from inside its own update"));
         }
@@ -124,6 +151,7 @@ impl Writer {
     /// Whether this process opened the store.
     pub(crate) fn is_mine(&self) -> bool {
         self.lease.as_ref().is_none_or(|lease| lease.is_mine())
+            && self.refusal.as_ref().is_none_or(|it| it.process == std::process::id())
     }
 
     pub(crate) fn check_process(&self) -> Result<(), Error> {
