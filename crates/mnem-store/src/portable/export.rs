@@ -17,7 +17,7 @@ use crate::store::engine::Engine;
 use crate::store::{Head, Store, files};
 
 impl Store {
-    /// Writes the whole store as a stream of lines, which [`import`](super::import) reads.
+    /// Writes the whole store as a stream of lines, which [`import`](super::import()) reads.
     ///
     /// It holds what branches and HEAD reach: objects after everything that they name, then the
     /// branches and HEAD. The reflog, staging and local rows are left out. Memory does not grow
