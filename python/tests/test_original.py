@@ -240,26 +240,40 @@ path = sys.argv[1]
 store = mnem.open(path)
 log = store.log()
 
-# One child reads on with the handle that it has.
-child = os.fork()
-if child == 0:
-    signal.alarm(50)
-    os._exit(0 if store.log() == log and mnem.open(path).log() == log else 1)
-assert os.waitpid(child, 0)[1] == 0
-assert store.log() == log
+def fork(run):
+    begun, begin = os.pipe()
+    ending, end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(50)
+        os.close(end)
+        is_good = run()
+        os.write(begin, b"1")
+        os.read(ending, 1)
+        os._exit(0 if is_good else 1)
+    os.close(ending)
+    os.read(begun, 1)
 
-# Another uses nothing of it, and so keeps nothing locked.
-ending, end = os.pipe()
-child = os.fork()
-if child == 0:
-    signal.alarm(50)
-    os.close(end)
-    os.read(ending, 1)
-    os._exit(0)
+    def joined():
+        os.close(end)
+        assert os.waitpid(child, 0)[1] == 0
+
+    return joined
+
+# One child uses nothing of the store, another reads on with the handle that it has.
+idle = fork(lambda: True)
+reader = fork(lambda: store.log() == log and mnem.open(path).log() == log)
+assert store.log() == log
 store.close()
+# The reader keeps it from being migrated, and the other does not.
+try:
+    mnem.migrate(path, busy_timeout=0)
+    raise SystemExit("migrated under a reader")
+except mnem.BusyError:
+    pass
+reader()
 assert mnem.migrate(path, busy_timeout=5).changed
-os.close(end)
-assert os.waitpid(child, 0)[1] == 0
+idle()
 """
 
 
