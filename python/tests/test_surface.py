@@ -254,7 +254,8 @@ def test_everything_public_is_documented():
             continue
         assert inspect.getdoc(value), name
         if isinstance(value, type):
-            for attribute in dir(value):
+            ours = [owner for owner in value.__mro__ if owner.__module__.startswith("mnem")]
+            for attribute in {name for owner in ours for name in vars(owner)}:
                 member = getattr(value, attribute)
                 # A field of a dataclass is documented by its class.
                 is_field = inspect.ismemberdescriptor(member)

@@ -6,8 +6,8 @@
 
 use super::line::{at_height, is_on_line, is_recorded};
 use super::position;
-use crate::backend::Position;
 use crate::backend::cache::Objects;
+use crate::backend::{BackendError, Number, Position, Stands};
 use crate::error::Error;
 use crate::id::{CommitId, NodeId, NodeVersionId};
 use crate::state;
@@ -39,7 +39,7 @@ pub fn last_change(
 ) -> Result<Option<CommitId>, Error> {
     let mut before = None;
     for _ in 0..PASSED_OVER / PAGE {
-        let page = objects.view()?.changed(node, before, PAGE)?;
+        let Some(page) = told(objects, node, before, PAGE)? else { return Ok(None) };
         for (number, stands) in &page {
             let Some((commit, _)) = stands else { return Ok(None) };
             // A commit is numbered after those behind it, so the first on the line is the newest.
@@ -58,7 +58,8 @@ pub fn last_change(
 
 /// Whether no commit of a recorded history behind `tip`, or anywhere, changed a node.
 pub fn never_changed(objects: &Objects, tip: CommitId, node: &NodeId) -> Result<bool, Error> {
-    Ok(objects.view()?.changed(node, None, 1)?.is_empty() && is_recorded(objects, tip)?)
+    let told = told(objects, node, None, 1)?;
+    Ok(told.is_some_and(|changes| changes.is_empty()) && is_recorded(objects, tip)?)
 }
 
 /// Every commit on the line of first parents (`above`, `tip`] that changed a node, newest first,
@@ -107,6 +108,20 @@ pub fn changes_on_line(
     Ok(is_whole.then_some(points))
 }
 
+/// What the index says; none where it is damaged.
+fn told(
+    objects: &Objects,
+    node: &NodeId,
+    before: Option<Number>,
+    limit: usize,
+) -> Result<Option<Vec<Stands>>, Error> {
+    match objects.view()?.changed(node, before, limit) {
+        Ok(told) => Ok(Some(told)),
+        Err(BackendError::Corrupt(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Which version of a node is current at a commit; before the root none is.
 fn version_at(
     objects: &Objects,
@@ -129,7 +144,7 @@ pub fn changes_within(
     let mut found = Vec::new();
     let mut before = None;
     loop {
-        let page = objects.view()?.changed(node, before, PAGE)?;
+        let Some(page) = told(objects, node, before, PAGE)? else { return Ok(None) };
         for (number, stands) in &page {
             let Some((commit, position)) = *stands else { return Ok(None) };
             found.push(Changed { commit, position });

@@ -95,14 +95,11 @@ impl Engine {
     pub(crate) fn head(&self) -> Result<Head, Error> {
         match &self.place {
             Place::Disk { root, mark, identity, head } => {
+                if let Some(known) = self.head_at_hand() {
+                    return Ok(known);
+                }
                 let path = head_path(root);
                 let stamp = Stamp::of(&path).ok();
-                let known = head.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if let Some((known, head)) = known
-                    && Some(&known) == stamp.as_ref()
-                {
-                    return Ok(head);
-                }
                 check_place(root, mark, identity)?;
                 let read = self.read_head(&path)?;
                 let settled = stamp.filter(|stamp| stamp.is_settled(self.environment.clock.now()));
@@ -113,6 +110,17 @@ impl Engine {
             Place::Memory { head } => {
                 Ok(head.lock().unwrap_or_else(PoisonError::into_inner).clone())
             }
+        }
+    }
+
+    /// HEAD, where its file is the one that was last read: nothing is opened.
+    pub(crate) fn head_at_hand(&self) -> Option<Head> {
+        match &self.place {
+            Place::Disk { root, head, .. } => {
+                let (stamp, known) = head.try_lock().ok()?.clone()?;
+                (Stamp::of(&head_path(root)).ok()? == stamp).then_some(known)
+            }
+            Place::Memory { head } => Some(head.try_lock().ok()?.clone()),
         }
     }
 

@@ -123,6 +123,9 @@ impl Stamp {
     pub(crate) fn of(path: &Path) -> std::io::Result<Self> {
         use std::os::unix::fs::MetadataExt;
         let metadata = fs::metadata(path)?;
+        if !metadata.is_file() {
+            return Err(std::io::ErrorKind::InvalidInput.into()); // a pipe holds nothing
+        }
         let changed = (metadata.ctime(), metadata.ctime_nsec());
         Ok(Self { identity: Identity::of(&metadata), bytes: metadata.len(), changed })
     }

@@ -103,7 +103,14 @@ impl Store {
     /// waiting for a disk or for anybody; else none.
     pub fn get_at_hand(&self, id: &NodeId) -> Option<Option<Arc<MemoryNode>>> {
         let engine = self.engine_at_hand()?;
-        let Head::Attached(branch) = self.head_of(&engine).ok()? else { return None };
+        let branch = if let Some(branch) = self.bound() {
+            engine.check_place().ok()?;
+            branch.clone()
+        } else if let Head::Attached(branch) = engine.head_at_hand()? {
+            branch
+        } else {
+            return None;
+        };
         let tip = engine.objects.backend().known_tip(&branch)??;
         let state = engine.objects.cached_commit(tip)?.state;
         match state::get(&AtHand(&engine), state, id).ok()? {

@@ -77,7 +77,8 @@ fn head_is_read_again_when_its_file_changed() {
 #[test]
 fn a_node_at_hand_is_the_one_that_is_there() {
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::init(directory.path(), &InitOptions::default(), environment()).unwrap();
+    let later = Environment { clock: Arc::new(MuchLater), ..environment() };
+    let store = Store::init(directory.path(), &InitOptions::default(), later).unwrap();
     let there = |name: &str| store.snapshot().unwrap().get(&id(name)).unwrap();
     assert_eq!(store.get_at_hand(&id("plan")), None, "there is no commit yet");
     for text in ["pro", "team"] {
