@@ -34,6 +34,5 @@ pub fn is_on_line(objects: &Objects, commit: CommitId, tip: CommitId) -> Result<
 /// says did not happen on it.
 pub fn is_recorded(objects: &Objects, tip: CommitId) -> Result<bool, Error> {
     let Some(root) = at_height(objects, tip, 0)? else { return Ok(false) };
-    let recorded = objects.view()?.record(&root)?;
-    Ok(recorded.is_some_and(|(_, record)| record.derived.is_some()))
+    Ok(objects.view()?.position(&root)?.is_some())
 }
