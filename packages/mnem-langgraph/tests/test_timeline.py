@@ -78,6 +78,22 @@ def test_a_merge_is_read_from_the_point_before_its_lines(memories, looked_at):
     assert found == anew(memories)
 
 
+def test_a_merge_of_lines_that_wrote_at_the_same_moment(memories):
+    # Which of the two lines is read first is chance: eight rounds meet both.
+    for n in range(8):
+
+        def write(store, value, at, n=n):
+            store.write({f"memories:u1:{n}": {"v": value}}, message="w", time_ms=at)
+
+        write(memories._store, 1, n)
+        memories.branch(f"side-{n}")
+        write(memories._store.on(f"side-{n}"), 2, n + 1)
+        write(memories._store, 3, n + 1)
+        assert memories.get(USER, str(n)).value == {"v": 3}
+        assert memories.merge(f"side-{n}", strategy="theirs").ok
+        assert memories.get(USER, str(n)).value == {"v": 2}
+
+
 def test_points_are_saved_in_turns(memories):
     rows = memories._store.local("mnem-langgraph:times")
     for _ in range(4):

@@ -59,7 +59,7 @@ class Timeline:
         """Read what is new on the store's branch; returns the ids whose times are others."""
         if store.head_commit() == self.tip:
             return set()
-        before = self.times
+        tip, before = self.tip, self.times
         for point in self._points(store):
             fresh = _since(store, point.tip)
             if fresh is not None:
@@ -72,6 +72,9 @@ class Timeline:
             now = self.times
             ids = before.keys() | now.keys()
             changed = {id for id in ids if before.get(id, ())[:3] != now.get(id, ())[:3]}
+            # Two lines may have written at the same moment, and each as many commits.
+            if tip is not None:
+                changed.update(change.id for change in store.diff(tip, self.tip))
         if self.commits - self._saved >= _EVERY + len(self.times) // _NODES:
             self.save(store, 1)
         return changed
