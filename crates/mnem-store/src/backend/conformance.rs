@@ -423,14 +423,17 @@ fn finds_the_record_beside_its_commit(place: &Place<'_>) {
 /// Records of three branches by clocks that run backwards, beside a walk over all records.
 fn finds_the_moves_of_a_branch(place: &Place<'_>) {
     let mut author = Author::new();
-    publish(&*place(), &author.write("main", &[("a", "1")]));
     let names = ["main", "m", "side"].map(BranchName::from_stored);
     for (step, time) in [5, 3, 9, 4, 9, 2, 12, 1, 12, 30, 20, -7, 30, 31].into_iter().enumerate() {
-        let mut batch = Batch::default();
+        let mut batch = author.write("main", &[("a", &step.to_string())]);
         // Several in one batch, as a group of writers leaves them.
-        for name in names.iter().cycle().skip(step % 4).take(step % 3 + 1) {
-            let record = author.record(Operation::BRANCH, Some(name), author.tip(name));
-            batch.record(Record { time, ..record });
+        for name in names.iter().cycle().skip(step % 4).take(step % 3) {
+            batch.record(author.record(Operation::BRANCH, Some(name), author.tip(name)));
+        }
+        for entry in &mut batch.entries {
+            if let Entry::Record(record) = entry {
+                record.time = time;
+            }
         }
         let backend = place();
         publish(&*backend, &batch);
