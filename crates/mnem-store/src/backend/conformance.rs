@@ -1,5 +1,7 @@
 //! What every backend must do, as one suite, and the tools it is made of: [`Author`] writes
 //! batches, [`Probe`] asks every question there is about what they hold.
+//!
+//! Long: it is one list, and each part of it is short.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;

@@ -272,10 +272,7 @@ impl Inspection<'_> {
         let there: BTreeMap<_, _> = self
             .moves
             .iter()
-            .map(|(branch, reflog)| {
-                let value = rows::encode_move(reflog.count, reflog.latest);
-                (branch.as_str().as_bytes().to_vec(), value)
-            })
+            .map(|(branch, reflog)| (branch.as_str().as_bytes().to_vec(), reflog.encode()))
             .collect();
         for key in found.keys().chain(there.keys()).collect::<BTreeSet<_>>() {
             if found.get(key) != there.get(key) {

@@ -14,9 +14,9 @@ use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 use super::rows::{
     self, Bytes, Direction, LOG, LogRow, META, MOVES, MOVES_MARK, REFLOGS, Rows, count_key,
 };
-use super::view::{Table, read_number};
+use super::view::{Moment, Table, read_number, unexpected};
 use super::{Fault, read, write};
-use crate::backend::{BranchName, Number};
+use crate::backend::{BranchName, Number, Record};
 
 /// The records of each branch, oldest first: number and time.
 pub(super) type MovesOf = BTreeMap<BranchName, Vec<(u64, i64)>>;
@@ -36,6 +36,21 @@ impl Reflog {
         self.count += 1;
         self.latest = self.latest.max(time);
     }
+
+    /// The value of its row.
+    pub(super) fn encode(self) -> Vec<u8> {
+        rows::encode_move(self.count, self.latest)
+    }
+
+    fn of<T: ReadableTable<Bytes, Bytes>>(
+        reflogs: &Rows<T>,
+        branch: &BranchName,
+    ) -> Result<Option<Self>, Fault> {
+        let key = branch.as_str().as_bytes();
+        let Some(value) = reflogs.get(key)? else { return Ok(None) };
+        let (count, latest) = rows::decode_move(&value).ok_or_else(|| reflogs.damaged(key))?;
+        Ok(Some(Self { count, latest }))
+    }
 }
 
 /// The indexed moves of a branch.
@@ -46,28 +61,24 @@ pub(super) struct Moves<'b> {
 }
 
 impl<'b> Moves<'b> {
-    /// None where the index does not know all rows of the log before `mark`.
+    /// An error where the index does not know all rows of the log before `mark`.
     pub(super) fn of(
         transaction: &ReadTransaction,
         branch: &'b BranchName,
         mark: u64,
-    ) -> Result<Option<Self>, Fault> {
+    ) -> Result<Self, Fault> {
         let meta = read(transaction, META)?;
         if known(&meta)? != Some(mark) {
-            return Ok(None);
+            return Err(Fault::Row("the index of moves lags behind".into()));
         }
         let reflogs = read(transaction, REFLOGS)?;
-        let key = branch.as_str().as_bytes();
-        let reflog = match reflogs.get(key)? {
-            Some(value) => rows::decode_move(&value).ok_or_else(|| reflogs.damaged(key))?,
+        let reflog = Reflog::of(&reflogs, branch)?;
+        if reflog.is_none() {
             // Believed only with all rows in place.
-            None => match reflogs.whole(read_number(&meta, &count_key(REFLOGS))?)? {
-                rows if rows.iter().all(|(name, _)| name != key) => (0, i64::MIN),
-                _ => return Err(reflogs.damaged(key)),
-            },
-        };
-        let reflog = Reflog { count: reflog.0, latest: reflog.1 };
-        Ok(Some(Self { table: read(transaction, MOVES)?, branch, reflog }))
+            reflogs.whole(read_number(&meta, &count_key(REFLOGS))?)?;
+        }
+        let reflog = reflog.unwrap_or(Reflog::EMPTY);
+        Ok(Self { table: read(transaction, MOVES)?, branch, reflog })
     }
 
     pub(super) fn reflog(&self) -> Reflog {
@@ -116,6 +127,69 @@ impl<'b> Moves<'b> {
     }
 }
 
+impl Moment {
+    /// The records of a branch; an error where the index does not tell.
+    pub(super) fn records_of(
+        &self,
+        branch: &BranchName,
+        before: Option<Number>,
+        limit: usize,
+    ) -> Result<Vec<(Number, Record)>, Fault> {
+        let moves = self.moves(branch)?;
+        let is_before = |number: Number| before.is_none_or(|before| number < before);
+        let pending = self.pending.moves.get(branch).into_iter().flatten().rev();
+        let pending = pending.map(|(number, _)| Number(*number));
+        let mut numbers: Vec<_> = pending.filter(|n| is_before(*n)).take(limit).collect();
+        if numbers.len() < limit {
+            let end = match before {
+                Some(before) if before.0 < self.pending.mark => {
+                    moves.count_while(|(number, _)| number < before)?
+                }
+                _ => moves.reflog().count,
+            };
+            numbers.extend(moves.newest(end, limit - numbers.len())?);
+        }
+        numbers.into_iter().map(|number| self.moved(branch, number)).collect()
+    }
+
+    /// See [`View::move_at`](crate::backend::View::move_at); an error where the index does not tell.
+    pub(super) fn move_at(
+        &self,
+        branch: &BranchName,
+        time: i64,
+    ) -> Result<Option<(Number, Record)>, Fault> {
+        let moves = self.moves(branch)?;
+        let Reflog { count, latest } = moves.reflog();
+        let pending = self.pending.moves.get(branch).map(Vec::as_slice).unwrap_or_default();
+        let number = if count > 0 && latest > time {
+            let by_then = moves.count_while(|(_, latest)| latest <= time)?;
+            Some(moves.at(by_then.saturating_sub(1))?.0)
+        } else {
+            let by_then = pending.iter().take_while(|(_, made)| *made <= time).last();
+            match by_then {
+                None if count > 0 => Some(moves.at(count - 1)?.0),
+                by_then => by_then.or(pending.first()).map(|(number, _)| Number(*number)),
+            }
+        };
+        number.map(|number| self.moved(branch, number)).transpose()
+    }
+
+    fn moves<'b>(&self, branch: &'b BranchName) -> Result<Moves<'b>, Fault> {
+        self.trust(MOVES)?;
+        Moves::of(&self.transaction, branch, self.pending.mark)
+    }
+
+    /// A record that the index says moved a branch.
+    fn moved(&self, branch: &BranchName, number: Number) -> Result<(Number, Record), Fault> {
+        match self.log_row(number)? {
+            LogRow::Record { record, changes_follow } if record.branch.as_ref() == Some(branch) => {
+                Ok((number, self.whole_record(number, record, changes_follow)?))
+            }
+            _ => Err(unexpected(number)),
+        }
+    }
+}
+
 /// The first row of the log that the index of moves does not know; none where there is none.
 pub(super) fn known<T: ReadableTable<Bytes, Bytes>>(meta: &Rows<T>) -> Result<Option<u64>, Fault> {
     let Some(value) = meta.get(MOVES_MARK)? else { return Ok(None) };
@@ -138,15 +212,7 @@ pub(super) fn write_out(
     let count_key = count_key(REFLOGS);
     let mut count = known.map_or(Ok(0), |_| read_number(&meta, &count_key))?;
     for (branch, added) in [&earlier].into_iter().chain(parts).flatten() {
-        let key = branch.as_str().as_bytes();
-        let mut reflog = match reflogs.get(key)? {
-            Some(value) => {
-                let (count, latest) =
-                    rows::decode_move(&value).ok_or_else(|| reflogs.damaged(key))?;
-                Reflog { count, latest }
-            }
-            None => Reflog::EMPTY,
-        };
+        let mut reflog = Reflog::of(&reflogs, branch)?.unwrap_or(Reflog::EMPTY);
         for (number, time) in added {
             let place = rows::move_key(branch, reflog.count);
             reflog.add(*time);
@@ -154,7 +220,7 @@ pub(super) fn write_out(
                 return Err(moves.damaged(&place));
             }
         }
-        let was_there = reflogs.put(key, rows::encode_move(reflog.count, reflog.latest))?;
+        let was_there = reflogs.put(branch.as_str().as_bytes(), reflog.encode())?;
         count += u64::from(!was_there);
     }
     meta.put(&count_key, rows::encode_number(count).to_vec())?;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable};
 
 use super::index::Pending;
-use super::moves::{Moves, Reflog};
 use super::publish::{Written, is_counted, local_row_key};
 use super::rows::{self, Bytes, Direction, LOG, LogRow, META, META_ROW, NODES, REFS, Rows, WHERE};
 use super::{Fault, RedbBackend, read};
@@ -91,12 +90,13 @@ impl View for RedbView<'_> {
         before: Option<Number>,
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError> {
-        let indexed = branch
-            .map(|branch| indexed(self.ask(|moment| moment.records_of(branch, before, limit))));
-        match indexed.transpose()?.flatten() {
-            Some(found) => Ok(found),
-            None => self.ask(|moment| moment.records(branch, before, limit)),
+        if let Some(branch) = branch
+            && let Some(found) =
+                indexed(self.ask(|moment| moment.records_of(branch, before, limit)))?
+        {
+            return Ok(found);
         }
+        self.ask(|moment| moment.records(branch, before, limit))
     }
 
     fn move_at(
@@ -142,10 +142,10 @@ impl View for RedbView<'_> {
 }
 
 /// What an index says; none where it does not tell or is damaged, and the log is to be walked.
-fn indexed<T>(answer: Result<Option<T>, BackendError>) -> Result<Option<T>, BackendError> {
+fn indexed<T>(answer: Result<T, BackendError>) -> Result<Option<T>, BackendError> {
     match answer {
         Err(BackendError::Corrupt(_)) => Ok(None),
-        answer => answer,
+        answer => answer.map(Some),
     }
 }
 
@@ -213,7 +213,7 @@ impl Moment {
 
     /// Refuses in a damaged file what would be answered from a table whose rows nobody counts:
     /// a page that says it is empty takes rows away without a word.
-    fn trust(&self, table: &str) -> Result<(), Fault> {
+    pub(super) fn trust(&self, table: &str) -> Result<(), Fault> {
         match &self.damage {
             None => Ok(()),
             Some(what) => {
@@ -256,7 +256,7 @@ impl Moment {
     }
 
     /// A record with the change set that may stand beside it.
-    fn whole_record(
+    pub(super) fn whole_record(
         &self,
         number: Number,
         mut record: Box<Record>,
@@ -329,71 +329,6 @@ impl Moment {
             }
         }
         Ok(found)
-    }
-
-    /// The records of a branch; none where the index does not tell.
-    fn records_of(
-        &self,
-        branch: &BranchName,
-        before: Option<Number>,
-        limit: usize,
-    ) -> Result<Option<Vec<(Number, Record)>>, Fault> {
-        let Some(moves) = self.moves(branch)? else { return Ok(None) };
-        let is_before = |number: Number| before.is_none_or(|before| number < before);
-        let pending = self.pending.moves.get(branch).into_iter().flatten().rev();
-        let pending = pending.map(|(number, _)| Number(*number));
-        let mut numbers: Vec<_> = pending.filter(|n| is_before(*n)).take(limit).collect();
-        if numbers.len() < limit {
-            let end = match before {
-                Some(before) if before.0 < self.pending.mark => {
-                    moves.count_while(|(number, _)| number < before)?
-                }
-                _ => moves.reflog().count,
-            };
-            numbers.extend(moves.newest(end, limit - numbers.len())?);
-        }
-        let records = numbers.into_iter().map(|number| self.moved(branch, number));
-        records.collect::<Result<_, _>>().map(Some)
-    }
-
-    /// See [`View::move_at`]; none where the index does not tell.
-    fn move_at(
-        &self,
-        branch: &BranchName,
-        time: i64,
-    ) -> Result<Option<Option<(Number, Record)>>, Fault> {
-        let Some(moves) = self.moves(branch)? else { return Ok(None) };
-        let Reflog { count, latest } = moves.reflog();
-        let pending = self.pending.moves.get(branch).map(Vec::as_slice).unwrap_or_default();
-        let number = if count > 0 && latest > time {
-            let by_then = moves.count_while(|(_, latest)| latest <= time)?;
-            Some(moves.at(by_then.saturating_sub(1))?.0)
-        } else {
-            let by_then = pending.iter().take_while(|(_, made)| *made <= time).last();
-            match by_then {
-                None if count > 0 => Some(moves.at(count - 1)?.0),
-                by_then => by_then.or(pending.first()).map(|(number, _)| Number(*number)),
-            }
-        };
-        Ok(Some(number.map(|number| self.moved(branch, number)).transpose()?))
-    }
-
-    /// The indexed moves of a branch; none where they are not to be had.
-    fn moves<'b>(&self, branch: &'b BranchName) -> Result<Option<Moves<'b>>, Fault> {
-        match &self.damage {
-            None => Moves::of(&self.transaction, branch, self.pending.mark),
-            Some(_) => Ok(None),
-        }
-    }
-
-    /// A record that the index says moved a branch.
-    fn moved(&self, branch: &BranchName, number: Number) -> Result<(Number, Record), Fault> {
-        match self.log_row(number)? {
-            LogRow::Record { record, changes_follow } if record.branch.as_ref() == Some(branch) => {
-                Ok((number, self.whole_record(number, record, changes_follow)?))
-            }
-            _ => Err(unexpected(number)),
-        }
     }
 
     fn changes(
@@ -523,7 +458,7 @@ pub(super) fn log_row(log: &Table, number: Number) -> Result<LogRow, Fault> {
     rows::decode_log_row(&value).ok_or_else(|| log.damaged(&key))
 }
 
-fn unexpected(number: Number) -> Fault {
+pub(super) fn unexpected(number: Number) -> Fault {
     Fault::Row(format!("the row {} of the table log is not what its index says", number.0))
 }
 
