@@ -1,5 +1,7 @@
 //! What every backend must do, as one suite, and the tools it is made of: [`Author`] writes
 //! batches, [`Probe`] asks every question there is about what they hold.
+//!
+//! Long: it is one list, and each part of it is short.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -8,7 +10,7 @@ use std::ops::Bound;
 use super::{
     ALL_ROWS, Backend, BackendError, Batch, BranchName, Change, ChangeSet, CommitId, Derived,
     Entry, Expected, LocalTable, MemoryBackend, NodeId, Number, ObjectId, Operation, Outcome,
-    PublishError, Record, RowRange, Skip, View, local_key,
+    PublishError, Record, RowRange, Skip, View, local_key, move_among,
 };
 use crate::codec::encoded::{Encoded, hash};
 use crate::object::state::Leaf;
@@ -159,6 +161,11 @@ impl Probe {
             note(format!("branch {branch}"), words(view.reference(branch)));
         }
         note("branches".into(), words(view.references()));
+        for time in [i64::MIN, 0, 1, 3, 5, 8, i64::MAX] {
+            for branch in &self.branches {
+                note(format!("move of {branch} at {time}"), words(view.move_at(branch, time)));
+            }
+        }
         for before in [None, Some(0), Some(6), Some(13), Some(u64::MAX)] {
             let before = before.map(Number);
             for limit in [0, 1, 3, usize::MAX] {
@@ -230,6 +237,7 @@ pub fn check<'p>(fresh: impl Fn() -> Place<'p>) {
     numbers_in_publish_order(&fresh());
     stores_an_object_once(&fresh());
     finds_the_record_beside_its_commit(&fresh());
+    finds_the_moves_of_a_branch(&fresh());
     keeps_large_change_sets(&fresh());
     sets_and_deletes_rows(&fresh());
     keeps_a_view_at_its_moment(&fresh());
@@ -412,6 +420,43 @@ fn finds_the_record_beside_its_commit(place: &Place<'_>) {
     publish(&*backend, &author.point("other", "main"));
     let Ok(view) = backend.view() else { return assert_eq!("no view", "") };
     assert_eq!(view.record(&lonely).map_err(|error| error.to_string()), Ok(None));
+}
+
+/// Records of three branches by clocks that run backwards, beside a walk over all records.
+fn finds_the_moves_of_a_branch(place: &Place<'_>) {
+    let mut author = Author::new();
+    let names = ["main", "m", "side"].map(BranchName::from_stored);
+    for (step, time) in [5, 3, 9, 4, 9, 2, 12, 1, 12, 30, 20, -7, 30, 31].into_iter().enumerate() {
+        let mut batch = author.write("main", &[("a", &step.to_string())]);
+        // Several in one batch, as a group of writers leaves them.
+        for name in names.iter().cycle().skip(step % 4).take(step % 3) {
+            batch.record(author.record(Operation::BRANCH, Some(name), author.tip(name)));
+        }
+        for entry in &mut batch.entries {
+            if let Entry::Record(record) = entry {
+                record.time = time;
+            }
+        }
+        let backend = place();
+        publish(&*backend, &batch);
+        let Ok(view) = backend.view() else { return assert_eq!("no view", "") };
+        let all = view.records(None, None, usize::MAX).unwrap_or_default();
+        for name in &names {
+            let is_of = |(_, record): &&(Number, Record)| record.branch.as_ref() == Some(name);
+            let moves: Vec<_> = all.iter().filter(is_of).cloned().collect();
+            for before in all.iter().map(|(number, _)| *number).chain([Number(0)]).step_by(2) {
+                for limit in [0, 1, 2, usize::MAX] {
+                    let found = view.records(Some(name), Some(before), limit).unwrap_or_default();
+                    let older = moves.iter().filter(|(number, _)| *number < before).take(limit);
+                    assert_eq!(found, older.cloned().collect::<Vec<_>>(), "{name} {before:?}");
+                }
+            }
+            for time in -9..33 {
+                let found = view.move_at(name, time).map_err(|error| error.to_string());
+                assert_eq!(found, Ok(move_among(moves.clone(), time)), "{name} at {time}");
+            }
+        }
+    }
 }
 
 fn keeps_large_change_sets(place: &Place<'_>) {

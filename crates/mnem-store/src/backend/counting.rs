@@ -219,6 +219,15 @@ impl<F: Fn(Question) -> Result<(), BackendError>> View for Watched<'_, F> {
         self.inner.records(branch, before, limit)
     }
 
+    fn move_at(
+        &self,
+        branch: &BranchName,
+        time: i64,
+    ) -> Result<Option<(Number, Record)>, BackendError> {
+        (self.before)(Question::Other)?;
+        self.inner.move_at(branch, time)
+    }
+
     fn changes(
         &self,
         node: &NodeId,

@@ -23,6 +23,8 @@ struct Contents {
     objects: BTreeMap<ObjectId, (Number, Kind, Arc<[u8]>)>,
     records: BTreeMap<Number, Record>,
     nodes: BTreeMap<NodeId, Vec<Number>>,
+    /// The records of each branch, oldest first, and the latest time so far.
+    moves: BTreeMap<BranchName, Vec<(Number, i64)>>,
     refs: BTreeMap<BranchName, CommitId>,
     rows: BTreeMap<LocalTable, BTreeMap<Vec<u8>, Vec<u8>>>,
 }
@@ -99,6 +101,12 @@ impl Contents {
                     for node in record.changes().keys() {
                         self.nodes.entry(node.clone()).or_default().push(number);
                     }
+                    if let Some(branch) = &record.branch {
+                        let moves = self.moves.entry(branch.clone()).or_default();
+                        let latest =
+                            moves.last().map_or(record.time, |last| last.1.max(record.time));
+                        moves.push((number, latest));
+                    }
                     self.records.insert(number, record.clone());
                 }
             }
@@ -126,6 +134,16 @@ impl Contents {
 }
 
 struct MemoryView(Arc<Contents>);
+
+impl MemoryView {
+    fn moves(&self, branch: &BranchName) -> &[(Number, i64)] {
+        self.0.moves.get(branch).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn numbered(&self, number: Number) -> Option<(Number, Record)> {
+        Some((number, self.0.records.get(&number)?.clone()))
+    }
+}
 
 fn below(before: Option<Number>) -> (Bound<Number>, Bound<Number>) {
     (Bound::Unbounded, before.map_or(Bound::Unbounded, Bound::Excluded))
@@ -162,13 +180,25 @@ impl View for MemoryView {
         before: Option<Number>,
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError> {
-        let wanted = |record: &Record| branch.is_none() || record.branch.as_ref() == branch;
-        let records = self.0.records.range(below(before)).rev();
-        Ok(records
-            .filter(|(_, record)| wanted(record))
-            .take(limit)
-            .map(|(number, record)| (*number, record.clone()))
-            .collect())
+        let Some(branch) = branch else {
+            let records = self.0.records.range(below(before)).rev().take(limit);
+            return Ok(records.map(|(number, record)| (*number, record.clone())).collect());
+        };
+        let moves = self.moves(branch);
+        let end = moves.partition_point(|(number, _)| before.is_none_or(|end| *number < end));
+        let numbers = moves.iter().take(end).rev().take(limit);
+        Ok(numbers.filter_map(|(number, _)| self.numbered(*number)).collect())
+    }
+
+    fn move_at(
+        &self,
+        branch: &BranchName,
+        time: i64,
+    ) -> Result<Option<(Number, Record)>, BackendError> {
+        let moves = self.moves(branch);
+        let by_then = moves.partition_point(|(_, latest)| *latest <= time);
+        let counts = moves.get(by_then.saturating_sub(1));
+        Ok(counts.and_then(|(number, _)| self.numbered(*number)))
     }
 
     fn changes(
@@ -181,7 +211,7 @@ impl View for MemoryView {
         Ok(numbers
             .filter(|number| before.is_none_or(|before| **number < before))
             .take(limit)
-            .filter_map(|number| Some((*number, self.0.records.get(number)?.clone())))
+            .filter_map(|number| self.numbered(*number))
             .collect())
     }
 

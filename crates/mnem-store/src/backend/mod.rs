@@ -148,6 +148,17 @@ pub trait View {
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError>;
 
+    /// The last record of a branch that counts at a time: the one before the first that is later
+    /// than `time`, whatever a clock that ran backwards says of those after it. Where the
+    /// first record of the branch is later, that one; none where the branch has none.
+    fn move_at(
+        &self,
+        branch: &BranchName,
+        time: i64,
+    ) -> Result<Option<(Number, Record)>, BackendError> {
+        Ok(move_among(self.records(Some(branch), None, usize::MAX)?, time))
+    }
+
     /// The records whose change set holds a node, newest first, numbered below `before`.
     ///
     /// Damage may make it miss some: used only where it holds together with the objects.
@@ -179,6 +190,13 @@ pub trait View {
         range: RangeInclusive<ObjectId>,
         limit: usize,
     ) -> Result<Vec<(ObjectId, Kind)>, BackendError>;
+}
+
+/// [`View::move_at`] as a walk: of all records of a branch, newest first.
+fn move_among(records: Vec<(Number, Record)>, time: i64) -> Option<(Number, Record)> {
+    let oldest = records.len().saturating_sub(1);
+    let later = records.iter().rposition(|(_, record)| record.time > time);
+    records.into_iter().nth(later.map_or(0, |later| (later + 1).min(oldest)))
 }
 
 /// A record, and the commit that came with it and where that stands.

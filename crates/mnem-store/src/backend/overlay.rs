@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{
     Backend, BackendError, Batch, BranchName, CommitId, Entry, Kind, LocalRow, LocalTable, NodeId,
     Number, ObjectId, Outcome, Position, PublishError, Record, RefEdit, RowRange, View, check_refs,
-    is_empty_range,
+    is_empty_range, move_among,
 };
 use crate::codec::Encoded;
 
@@ -205,6 +205,24 @@ impl View for OverlayView<'_> {
         let wanted = |record: &Record| branch.is_none() || record.branch.as_ref() == branch;
         let below = |limit| self.below.records(branch, before, limit);
         self.with_records(before, limit, wanted, below)
+    }
+
+    fn move_at(
+        &self,
+        branch: &BranchName,
+        time: i64,
+    ) -> Result<Option<(Number, Record)>, BackendError> {
+        let below = self.below.move_at(branch, time)?;
+        // What was added counts only where nothing below is later.
+        if let Some((number, record)) = &below {
+            let newest = self.below.records(Some(branch), None, 1)?;
+            if record.time > time || newest.iter().any(|(newest, _)| newest != number) {
+                return Ok(below);
+            }
+        }
+        let of_branch = |record: &Record| record.branch.as_ref() == Some(branch);
+        let below = |_| Ok(below.into_iter().collect());
+        Ok(move_among(self.with_records(None, usize::MAX, of_branch, below)?, time))
     }
 
     fn changes(

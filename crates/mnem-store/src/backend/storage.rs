@@ -9,6 +9,8 @@ use redb::StorageBackend;
 /// What reached a storage since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StorageCounts {
+    /// Calls that read.
+    pub reads: u64,
     /// Calls that make what was written durable.
     pub syncs: u64,
     /// Calls that write.
@@ -37,6 +39,7 @@ impl<S: StorageBackend> StorageBackend for CountingStorage<S> {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        locked(&self.counts).reads += 1;
         self.inner.read(offset, out)
     }
 

@@ -90,7 +90,7 @@ impl Engine {
         let view = self.objects.view()?;
         let mut before = None;
         loop {
-            let page = view.records(Some(branch), before, PAGE)?;
+            let page = view.records(Some(branch), before, by.map_or(1, |_| PAGE))?;
             let Some((last, _)) = page.last() else { return Ok(None) };
             before = Some(*last);
             for (_, record) in page {

@@ -166,31 +166,20 @@ impl Engine {
         })
     }
 
-    /// What a branch pointed at: `new` of its newest record whose time, the largest so far on
-    /// that branch, is at most `time`; before its first record, the first-parent chain by
-    /// commit time.
+    /// What a branch pointed at: `new` of the record that counts then ([`View::move_at`]); before
+    /// its first record, the first-parent chain by commit time.
+    ///
+    /// [`View::move_at`]: crate::backend::View::move_at
     fn branch_at(&self, branch: &BranchName, time: i64, revision: &str) -> Result<CommitId, Error> {
         let view = self.objects.view()?;
-        let mut records = view.records(Some(branch), None, usize::MAX)?;
-        records.reverse();
-        let mut latest = i64::MIN;
-        let mut answer = None;
-        for (_, record) in &records {
-            latest = latest.max(record.time);
-            if latest <= time {
-                answer = Some(record.new);
-            }
-        }
         let unknown = || {
             Error::not_found(format!("{revision:?}: the branch {branch} pointed at nothing then"))
                 .hint(Hint::ListLog)
         };
-        if let Some(new) = answer {
-            return new.ok_or_else(unknown);
-        }
-        let start = match records.first() {
+        let start = match view.move_at(branch, time)? {
+            Some((_, record)) if record.time <= time => return record.new.ok_or_else(unknown),
             // History that came without records stands where the first record moved from.
-            Some((_, record)) => record.old.or(record.new),
+            Some((_, first)) => first.old.or(first.new),
             None => view.reference(branch)?,
         };
         if start.is_none() {

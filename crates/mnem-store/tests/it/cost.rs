@@ -1,12 +1,16 @@
 //! What verbs read and write, in counts: it grows with what is asked, not with what is stored.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use mnem_store::backend::counting::{Counting, Counts};
-use mnem_store::backend::{Backend, MemoryBackend};
+use mnem_store::backend::redb::{RedbBackend, Settings};
+use mnem_store::backend::storage::{CountingStorage, CrashStorage, StorageCounts};
+use mnem_store::backend::{Backend, Batch, MemoryBackend, Operation, Record};
 use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{Changes, DiffTarget, MergeOptions, MergeOutcome, NodeTest};
-use mnem_store::{BranchName, Content, Environment, Error, ErrorKind, InitOptions, Store};
+use mnem_store::{
+    BranchName, CommitId, Content, Environment, Error, ErrorKind, InitOptions, Store,
+};
 
 use crate::support::{environment, id, meta, note, put};
 
@@ -179,4 +183,73 @@ fn blame_of_a_removed_node_reads_its_line_once() {
     // One walk of the history, some 630 commits, for all ten merges.
     let reads = blame_reads(&disk);
     assert!(reads < 4 * 630, "{reads}");
+}
+
+/// A data file with this many records: the last is of a branch that moved once before, at the
+/// beginning, and all others of `main`, one each millisecond.
+fn recorded(records: u32) -> (Store, Arc<Mutex<StorageCounts>>) {
+    let counts = Arc::new(Mutex::new(StorageCounts::default()));
+    let (disk, shared) = (CrashStorage::default(), Arc::clone(&counts));
+    let open = move || Ok(CountingStorage::new(disk.clone(), Arc::clone(&shared)));
+    // What is read again is counted again.
+    let settings = Settings { cache_bytes: 0, index_rows: 256, ..Settings::default() };
+    let backend = RedbBackend::create_on("disk", open, [7; 16], settings).unwrap();
+    let tip = CommitId::from_bytes([1; 32]);
+    let record = |name: &str, time: u32| Record {
+        branch: Some(BranchName::new(name).unwrap()),
+        old: Some(tip),
+        new: Some(tip),
+        operation: Operation::WRITE,
+        author: "t".into(),
+        time: time.into(),
+        derived: None,
+    };
+    for first in (0..records).step_by(100) {
+        let mut batch = Batch::default();
+        for number in first..first + 100 {
+            let is_side = number == 0 || number == records - 1;
+            batch.record(record(if is_side { "side" } else { "main" }, number));
+        }
+        backend.publish(&batch).unwrap();
+    }
+    let store = Store::over_backend(Arc::new(backend), &InitOptions::default(), environment());
+    (store, counts)
+}
+
+#[test]
+fn what_is_asked_of_the_moves_of_a_branch_costs_its_answer_and_not_the_records() {
+    type Ask = (&'static str, fn(&Store));
+    fn times(store: &Store, name: &str, limit: usize) -> Vec<i64> {
+        let moves = store.reflog(Some(&BranchName::new(name).unwrap()), Some(limit)).unwrap();
+        moves.into_iter().map(|record| record.time).collect()
+    }
+    let asks: [Ask; 6] = [
+        ("where it was", |store| _ = store.resolve("main@{500}").unwrap()),
+        ("where it is", |store| _ = store.resolve("main@{999999}").unwrap()),
+        ("where one that rarely moves was", |store| _ = store.resolve("side@{500}").unwrap()),
+        ("the last moves", |store| assert_eq!(times(store, "main", 5).len(), 5)),
+        ("all moves of one that rarely moves", |store| {
+            let times = times(store, "side", 100);
+            assert_eq!((times.len(), times[1]), (2, 0));
+        }),
+        ("none", |store| {
+            let nobody = BranchName::new("nobody").unwrap();
+            assert_eq!(
+                store.reflog(Some(&nobody), None).unwrap_err().kind(),
+                ErrorKind::InvalidRef
+            );
+        }),
+    ];
+    let stores = [1_000, 10_000].map(recorded);
+    for (name, ask) in asks {
+        let reads = stores.each_ref().map(|(store, counts)| {
+            counts.lock().unwrap().reads = 0;
+            ask(store);
+            counts.lock().unwrap().reads
+        });
+        assert!(reads[0] > 0, "{name}");
+        // A few halvings more, each down a tree that may be one page deeper.
+        assert!(reads[1] <= reads[0] * 3, "{name}: {reads:?}");
+        assert!(reads[1] <= 100, "{name}: {reads:?}");
+    }
 }

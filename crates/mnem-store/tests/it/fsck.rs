@@ -87,6 +87,26 @@ fn rows_that_were_lost_or_made_up_are_found() {
     let node = [&4_u32.to_be_bytes(), b"plan".as_slice(), &0_u64.to_be_bytes()].concat();
     let found = check(&|t| set(t, "nodes", &node, b""), "index table nodes has");
     assert_eq!(kinds(&found), ["index"]);
+    // The moves of a branch: rows that are gone, wrong, or of moves that never were.
+    let pair = |number: u64, time: i64| [number.to_be_bytes(), time.to_be_bytes()].concat();
+    let place = |name: &str, place: u64| {
+        let length = u32::try_from(name.len()).unwrap().to_be_bytes();
+        [length.as_slice(), name.as_bytes(), &place.to_be_bytes()].concat()
+    };
+    let lacks = "the index lacks the move";
+    let wrong_count = "the index has another number of moves of the branch";
+    for (change, expected) in [
+        (&(|t: &WriteTransaction| drop_row(t, "moves", &place("main", 3))) as &dyn Fn(&_), lacks),
+        (&|t| set(t, "moves", &place("main", 3), &pair(1, 0)), lacks),
+        (&|t| set(t, "moves", &place("ma", 0), &pair(3, 0)), "index table moves has"),
+        (&|t| set(t, "moves", &place("main", 3), b"short"), lacks),
+        (&|t| drop_row(t, "reflogs", b"side"), "the table reflogs has"),
+        (&|t| set(t, "reflogs", b"side", &pair(1, 0)), wrong_count),
+        (&|t| set(t, "reflogs", b"made-up", &pair(1, 0)), "the table reflogs has"),
+        (&|t| set(t, "meta", b"mark moves", &9_999_999_u64.to_be_bytes()), "mark moves"),
+    ] {
+        assert_eq!(kinds(&check(change, expected)), ["index"], "{expected}");
+    }
     let misplaced = |t: &WriteTransaction| {
         let key = keys(t, "where").remove(7);
         set(t, "where", &key, &[[0; 1].as_slice(), &1_000_u64.to_be_bytes()].concat());

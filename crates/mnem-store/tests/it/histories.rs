@@ -23,6 +23,7 @@ use crate::support::{config, environment, id};
 
 mod carried;
 pub mod forgetful;
+mod moves;
 mod taken_back;
 
 pub const NODES: u8 = 22;
@@ -699,6 +700,11 @@ proptest! {
 
 proptest! {
     #![proptest_config(config(8))]
+
+    #[test]
+    fn moves_with_and_without_their_index(steps in history(24), index_commits in 1..6_u64) {
+        moves::run(&steps, index_commits);
+    }
 
     #[test]
     fn histories_on_disk(steps in history(30), reproducible in any::<bool>()) {

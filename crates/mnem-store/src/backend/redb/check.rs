@@ -1,16 +1,20 @@
 //! A file looked at as it stands: everything in it that can be read, and what of it does not
 //! hold together. Each row is read by itself, so that damage hides nothing but itself.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use redb::{Database, ReadableDatabase};
 
 use super::index::Pending;
-use super::rows::{self, Direction, LOG, LogRow, META, META_ROW, NODES, REFS, WHERE};
+use super::moves::{self, Reflog};
+use super::rows::{
+    self, Direction, LOG, LogRow, META, META_ROW, MOVES, MOVES_MARK, NODES, REFLOGS, REFS, WHERE,
+};
 use super::view::{Moment, RedbView, log_row, read_number};
 use super::{Fault, read};
 use crate::backend::{
-    ALL_ROWS, BackendError, Entry, Flaw, Found, LocalTable, Number, ObjectId, Record,
+    ALL_ROWS, BackendError, BranchName, Entry, Flaw, Found, LocalTable, Number, ObjectId, Record,
 };
 use crate::codec::Encoded;
 use crate::codec::encoded::hash;
@@ -39,12 +43,12 @@ pub(super) fn whole_log(database: &Database) -> Result<Pending, Fault> {
             (Ok(Ok(LogRow::Record { record, changes_follow: true })), _) => {
                 waiting = Some((number, record));
             }
-            (Ok(Ok(LogRow::Record { record, .. })), _) => pending.add_nodes(number, &record),
+            (Ok(Ok(LogRow::Record { record, .. })), _) => pending.add_record(number, &record),
             (Ok(Ok(LogRow::Changes(changes))), Some((number, mut record))) => {
                 if let Some(derived) = &mut record.derived {
                     derived.changes = changes;
                 }
-                pending.add_nodes(number, &record);
+                pending.add_record(number, &record);
             }
             _ => {}
         }
@@ -58,10 +62,20 @@ pub(super) fn inspect(
     view: &RedbView<'_>,
     tell: &mut dyn FnMut(Found),
 ) -> Result<(), BackendError> {
-    let mut inspection = Inspection { view, tell, objects: 0, changes: 0, has_gaps: false };
+    let mut inspection = Inspection {
+        view,
+        tell,
+        objects: 0,
+        changes: 0,
+        moves: BTreeMap::new(),
+        moves_mark: None,
+        has_gaps: false,
+    };
+    inspection.find_moves_mark()?;
     inspection.entries()?;
     // What finds entries in a damaged file was made up from the entries.
     if view.moment.damage.is_none() && !inspection.has_gaps {
+        inspection.reflogs()?;
         inspection.sizes()?;
     }
     inspection.references()?;
@@ -75,6 +89,10 @@ struct Inspection<'i> {
     objects: u64,
     /// How many nodes the records before the mark changed.
     changes: u64,
+    /// The moves of each branch before the mark of moves.
+    moves: BTreeMap<BranchName, Reflog>,
+    /// The first row that the index of moves does not know; none where there is no such index.
+    moves_mark: Option<u64>,
     /// Whether an entry cannot be read.
     has_gaps: bool,
 }
@@ -184,7 +202,85 @@ impl Inspection<'_> {
                 self.flaw(Flaw::Index(what));
             }
         }
+        if self.moves_mark.is_some_and(|mark| number.0 < mark)
+            && let Some(branch) = &record.branch
+        {
+            self.moved(number, branch, record.time)?;
+        }
         (self.tell)(Found::Entry(number, Entry::Record(record)));
+        Ok(())
+    }
+
+    fn find_moves_mark(&mut self) -> Result<(), BackendError> {
+        // A damaged file is walked.
+        if self.view.moment.damage.is_some() {
+            return Ok(());
+        }
+        let mark = self.view.moment.pending.mark;
+        let known = self.ask(
+            |moment| {
+                let meta = read(&moment.transaction, META)?;
+                match moves::known(&meta)? {
+                    Some(known) if known > mark => Err(meta.damaged(MOVES_MARK)),
+                    known => Ok(known),
+                }
+            },
+            Flaw::Index,
+        )?;
+        self.moves_mark = known.flatten();
+        Ok(())
+    }
+
+    /// Checks what the index says of a move. Behind a gap nobody knows the places of moves.
+    fn moved(
+        &mut self,
+        number: Number,
+        branch: &BranchName,
+        time: i64,
+    ) -> Result<(), BackendError> {
+        let reflog = self.moves.entry(branch.clone()).or_insert(Reflog::EMPTY);
+        let place = reflog.count;
+        reflog.add(time);
+        let expected = rows::encode_move(number.0, reflog.latest);
+        if self.has_gaps {
+            return Ok(());
+        }
+        let key = rows::move_key(branch, place);
+        let found = self.ask(|moment| read(&moment.transaction, MOVES)?.get(&key), Flaw::Index)?;
+        if found.is_some_and(|found| found.as_ref() != Some(&expected)) {
+            let what = format!("the index lacks the move {} of the branch {branch}", number.0);
+            self.flaw(Flaw::Index(what));
+        }
+        Ok(())
+    }
+
+    /// Checks how many moves the index says each branch has.
+    fn reflogs(&mut self) -> Result<(), BackendError> {
+        if self.moves_mark.is_none() {
+            return Ok(());
+        }
+        let found = self.ask(
+            |moment| {
+                let meta = read(&moment.transaction, META)?;
+                let count = read_number(&meta, &rows::count_key(REFLOGS))?;
+                read(&moment.transaction, REFLOGS)?.whole(count)
+            },
+            Flaw::Index,
+        )?;
+        let Some(found) = found else { return Ok(()) };
+        let found: BTreeMap<_, _> = found.into_iter().collect();
+        let there: BTreeMap<_, _> = self
+            .moves
+            .iter()
+            .map(|(branch, reflog)| (branch.as_str().as_bytes().to_vec(), reflog.encode()))
+            .collect();
+        for key in found.keys().chain(there.keys()).collect::<BTreeSet<_>>() {
+            if found.get(key) != there.get(key) {
+                let name = String::from_utf8_lossy(key);
+                let what = format!("the index has another number of moves of the branch {name}");
+                self.flaw(Flaw::Index(what));
+            }
+        }
         Ok(())
     }
 
@@ -194,7 +290,11 @@ impl Inspection<'_> {
 
     /// With everything in its place, more rows than there are things name what is not there.
     fn sizes(&mut self) -> Result<(), BackendError> {
-        for (table, there) in [(WHERE, self.objects), (NODES, self.changes)] {
+        let mut tables = vec![(WHERE, self.objects), (NODES, self.changes)];
+        if self.moves_mark.is_some() {
+            tables.push((MOVES, self.moves.values().map(|reflog| reflog.count).sum()));
+        }
+        for (table, there) in tables {
             let rows = self.ask(
                 |moment| {
                     let rows = read(&moment.transaction, table)?;

@@ -30,7 +30,7 @@ use super::check;
 use super::copy_on_write::CopyOnWrite;
 use super::index::Pending;
 use super::publish::{self, Refused};
-use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, Rows, SCHEMA};
+use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, MOVES_MARK, REFLOGS, Rows, SCHEMA};
 use super::storage::{Detachable, Storage};
 use super::view::{Moment, RedbView, read_number};
 use crate::backend::{Backend, BackendError, Batch, Found, PublishError, View};
@@ -302,7 +302,8 @@ impl RedbBackend {
                 meta.put(SCHEMA, rows::encode_number(rows::SCHEMA_VERSION).to_vec())?;
                 meta.put(EPOCH, epoch.to_vec())?;
                 meta.put(MARK, rows::encode_number(0).to_vec())?;
-                for table in ["refs", "staging", "staging_tombstones"] {
+                meta.put(MOVES_MARK, rows::encode_number(0).to_vec())?;
+                for table in ["refs", REFLOGS, "staging", "staging_tombstones"] {
                     meta.put(&rows::count_key(table), rows::encode_number(0).to_vec())?;
                 }
             }

@@ -9,6 +9,7 @@ use std::ops::Bound;
 
 use redb::ReadTransaction;
 
+use super::moves::{self, MovesOf};
 use super::rows::{self, Direction, LOG, LogRow, MARK, NODES, WHERE};
 use super::{Fault, Settings, read, write};
 use crate::backend::{Kind, NodeId, Number, ObjectId, Record};
@@ -17,7 +18,7 @@ use crate::codec::Encoded;
 /// What the rows of the log from `mark` to `end` hold.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending {
-    /// The first row that `where` and `nodes` do not know.
+    /// The first row that the tables of the index do not know.
     pub(super) mark: u64,
     /// The number that the next row takes.
     pub(super) end: u64,
@@ -25,6 +26,7 @@ pub(super) struct Pending {
     bytes: u64,
     pub(super) objects: BTreeMap<ObjectId, (Kind, Number)>,
     pub(super) nodes: BTreeMap<NodeId, Vec<u64>>,
+    pub(super) moves: MovesOf,
 }
 
 impl Pending {
@@ -51,7 +53,7 @@ impl Pending {
             match (row, record.take()) {
                 (LogRow::Changes(changes), Some((number, mut owner))) => {
                     owner.derived.as_mut().ok_or_else(|| log.damaged(&key))?.changes = changes;
-                    pending.add_nodes(number, &owner);
+                    pending.add_record(number, &owner);
                 }
                 (LogRow::Object(bytes), None) => {
                     let (object, _) = Encoded::decode(&bytes).map_err(|_| log.damaged(&key))?;
@@ -61,7 +63,7 @@ impl Pending {
                     record = Some((pending.end, owner));
                 }
                 (LogRow::Record { record: owner, .. }, None) => {
-                    pending.add_nodes(pending.end, &owner);
+                    pending.add_record(pending.end, &owner);
                 }
                 // Erasing rewrites the file, and the rewrite moves the mark to its end.
                 _ => return Err(log.damaged(&key)),
@@ -80,10 +82,13 @@ impl Pending {
         self.objects.entry(id).or_insert((kind, Number(self.end)));
     }
 
-    /// Notes what a record says it changed.
-    pub(super) fn add_nodes(&mut self, number: u64, record: &Record) {
+    /// Notes what a record says it changed and moved.
+    pub(super) fn add_record(&mut self, number: u64, record: &Record) {
         for node in record.changes().keys() {
             self.nodes.entry(node.clone()).or_default().push(number);
+        }
+        if let Some(branch) = &record.branch {
+            self.moves.entry(branch.clone()).or_default().push((number, record.time));
         }
     }
 
@@ -101,6 +106,9 @@ impl Pending {
         self.objects.extend(added.objects);
         for (node, numbers) in added.nodes {
             self.nodes.entry(node).or_default().extend(numbers);
+        }
+        for (branch, moves) in added.moves {
+            self.moves.entry(branch).or_default().extend(moves);
         }
     }
 
@@ -129,6 +137,8 @@ impl Pending {
                 }
             }
         }
+        let [pending, added] = parts;
+        moves::write_out([&pending.moves, &added.moves], pending.mark, end, transaction)?;
         write(transaction, rows::META)?.put(MARK, rows::encode_number(end).to_vec())?;
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! A backend in one file, on redb.
 //!
 //! Objects and records are appended to one sequential table, `log`; the tables that find them by
-//! id and by node are written out for many commits at once (`index`). A batch is one write
+//! id, by node and by branch are written out for many commits at once (`index`). A batch is one write
 //! transaction with one fsync.
 
 mod carve;
@@ -9,6 +9,7 @@ mod check;
 mod copy_on_write;
 mod file;
 mod index;
+mod moves;
 mod publish;
 mod rows;
 mod storage;

@@ -112,7 +112,7 @@ fn append(
                 }
             }
             Entry::Record(record) => {
-                added.add_nodes(added.end, record);
+                added.add_record(added.end, record);
                 let (row, changes) = rows::encode_record(record);
                 put(&mut added, row)?;
                 if let Some(changes) = changes {

@@ -25,16 +25,23 @@ pub(super) const LOG: &str = "log";
 pub(super) const WHERE: &str = "where";
 /// Length of a node id, node id, number of a record that changed it -> nothing.
 pub(super) const NODES: &str = "nodes";
+/// Length of a branch name, branch name, place among its moves -> number of the record that moved
+/// it, and the latest time so far.
+pub(super) const MOVES: &str = "moves";
+/// Branch name -> how many of its moves are in `moves`, and the latest time of them.
+pub(super) const REFLOGS: &str = "reflogs";
 /// Branch name -> commit id.
 pub(super) const REFS: &str = "refs";
 /// What the backend notes about the file, and rows of [`LocalTable::Meta`] under [`META_ROW`].
 pub(super) const META: &str = "meta";
 
 /// Every table of a store file.
-pub(super) const TABLES: [&str; 8] = [
+pub(super) const TABLES: [&str; 10] = [
     LOG,
     WHERE,
     NODES,
+    MOVES,
+    REFLOGS,
     REFS,
     META,
     LocalTable::Staging.as_str(),
@@ -46,6 +53,7 @@ pub(super) const TABLES: [&str; 8] = [
 pub(super) const SCHEMA: &[u8] = b"schema";
 pub(super) const EPOCH: &[u8] = b"epoch";
 pub(super) const MARK: &[u8] = b"mark";
+pub(super) const MOVES_MARK: &[u8] = b"mark moves";
 /// The first byte of every key of `meta` that a batch wrote.
 pub(super) const META_ROW: u8 = b'+';
 
@@ -381,6 +389,23 @@ pub(super) fn node_key(node: &NodeId, number: u64) -> Vec<u8> {
 /// The number in a key of `nodes`.
 pub(super) fn node_key_number(key: &[u8]) -> Option<u64> {
     key.last_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+/// The key of a row of `moves`.
+pub(super) fn move_key(branch: &BranchName, place: u64) -> Vec<u8> {
+    let name = branch.as_str().as_bytes();
+    let length = u32::try_from(name.len()).unwrap_or(u32::MAX).to_be_bytes();
+    [length.as_slice(), name, &encode_number(place)].concat()
+}
+
+/// The value of a row of `moves` or `reflogs`.
+pub(super) fn encode_move(number: u64, latest: i64) -> Vec<u8> {
+    [encode_number(number), latest.to_be_bytes()].concat()
+}
+
+pub(super) fn decode_move(value: &[u8]) -> Option<(u64, i64)> {
+    let (number, latest) = value.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*number), i64::from_be_bytes(latest.try_into().ok()?)))
 }
 
 /// A row of `refs`.

@@ -12,7 +12,7 @@ use super::rows::{self, Bytes, Direction, LOG, LogRow, META, META_ROW, NODES, RE
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
     BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number,
-    ObjectId, Outcome, Position, Record, RowRange, Stands, View, is_empty_range,
+    ObjectId, Outcome, Position, Record, RowRange, Stands, View, is_empty_range, move_among,
 };
 
 /// A read transaction with the part of the index that belongs to it.
@@ -90,7 +90,24 @@ impl View for RedbView<'_> {
         before: Option<Number>,
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, BackendError> {
+        if let Some(branch) = branch
+            && let Some(found) =
+                indexed(self.ask(|moment| moment.records_of(branch, before, limit)))?
+        {
+            return Ok(found);
+        }
         self.ask(|moment| moment.records(branch, before, limit))
+    }
+
+    fn move_at(
+        &self,
+        branch: &BranchName,
+        time: i64,
+    ) -> Result<Option<(Number, Record)>, BackendError> {
+        match indexed(self.ask(|moment| moment.move_at(branch, time)))? {
+            Some(found) => Ok(found),
+            None => Ok(move_among(self.records(Some(branch), None, usize::MAX)?, time)),
+        }
     }
 
     fn changes(
@@ -121,6 +138,14 @@ impl View for RedbView<'_> {
         limit: usize,
     ) -> Result<Vec<(ObjectId, Kind)>, BackendError> {
         self.ask(|moment| moment.ids(range, limit))
+    }
+}
+
+/// What an index says; none where it does not tell or is damaged, and the log is to be walked.
+fn indexed<T>(answer: Result<T, BackendError>) -> Result<Option<T>, BackendError> {
+    match answer {
+        Err(BackendError::Corrupt(_)) => Ok(None),
+        answer => answer.map(Some),
     }
 }
 
@@ -188,7 +213,7 @@ impl Moment {
 
     /// Refuses in a damaged file what would be answered from a table whose rows nobody counts:
     /// a page that says it is empty takes rows away without a word.
-    fn trust(&self, table: &str) -> Result<(), Fault> {
+    pub(super) fn trust(&self, table: &str) -> Result<(), Fault> {
         match &self.damage {
             None => Ok(()),
             Some(what) => {
@@ -231,7 +256,7 @@ impl Moment {
     }
 
     /// A record with the change set that may stand beside it.
-    fn whole_record(
+    pub(super) fn whole_record(
         &self,
         number: Number,
         mut record: Box<Record>,
@@ -433,7 +458,7 @@ pub(super) fn log_row(log: &Table, number: Number) -> Result<LogRow, Fault> {
     rows::decode_log_row(&value).ok_or_else(|| log.damaged(&key))
 }
 
-fn unexpected(number: Number) -> Fault {
+pub(super) fn unexpected(number: Number) -> Fault {
     Fault::Row(format!("the row {} of the table log is not what its index says", number.0))
 }
 

@@ -165,6 +165,14 @@ impl View for LeasedView<'_> {
         self.open()?.records(branch, before, limit)
     }
 
+    fn move_at(
+        &self,
+        branch: &BranchName,
+        time: i64,
+    ) -> Result<Option<(Number, Record)>, BackendError> {
+        self.open()?.move_at(branch, time)
+    }
+
     fn changes(
         &self,
         node: &NodeId,
