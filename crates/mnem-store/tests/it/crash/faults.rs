@@ -1,0 +1,1 @@
+//! Any call of the system may fail.

@@ -1,0 +1,1 @@
+//! The same while a store is migrated, imported or repaired.
