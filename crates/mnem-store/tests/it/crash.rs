@@ -15,7 +15,7 @@ use mnem_store::{CommitId, ErrorKind, InitOptions, Store};
 
 use self::disk::{Disk, Event, Recorder, Tree, scratch, watched};
 use self::report::Report;
-use self::script::{Moves, SCRIPT, Seen, Texts, opening, seen, texts};
+use self::script::{Moves, SCRIPT, Seen, Shape, Texts, opening, seen, shape, texts};
 use self::ways::{Stop, asked, each_stop};
 use crate::support::{id, put};
 
@@ -34,6 +34,13 @@ fn store_in(place: &Path) -> PathBuf {
     place.join("deep/store")
 }
 
+/// What is seen, and its shape.
+type State = (Seen, Shape);
+
+fn state(store: &Store) -> State {
+    (seen(store).unwrap(), shape(store).unwrap())
+}
+
 /// What a run of the script did to the disk, and what the store said meanwhile.
 struct Recording {
     root: PathBuf,
@@ -44,6 +51,8 @@ struct Recording {
     /// What may be seen while a step is taken: from what was there before it to what is after it.
     /// None is no store.
     legal: Vec<Vec<Option<Seen>>>,
+    /// The same in another form, which does not differ from run to run.
+    shapes: Vec<Vec<Shape>>,
     memories: BTreeMap<CommitId, Texts>,
     exported: Vec<u8>,
 }
@@ -56,16 +65,16 @@ impl Recording {
         let recorder = Arc::new(Recorder::default());
         let root = store_in(place.path());
         let shared = Arc::clone(&recorder);
-        let (mut acknowledged, mut states, memories) = watched(shared, || {
+        let (mut acknowledged, mut states, memories): (_, Vec<State>, _) = watched(shared, || {
             let store = Store::init(&root, &InitOptions::default(), opening(0)).unwrap();
             let mut acknowledged = vec![recorder.len()];
-            let mut states = vec![seen(&store).unwrap()];
+            let mut states = vec![state(&store)];
             for step in SCRIPT {
                 (step.run)(&store, &recorder).unwrap_or_else(|e| panic!("{}: {e}", step.name));
                 acknowledged.push(recorder.len());
-                states.push(seen(&store).unwrap());
+                states.push(state(&store));
             }
-            let moves = &states.last().unwrap().reflog;
+            let moves = &states.last().unwrap().0.reflog;
             let commits = moves.iter().filter_map(|record| record.new);
             let memories = commits.map(|commit| (commit, texts(&store, commit).unwrap())).collect();
             (acknowledged, states, memories)
@@ -75,8 +84,9 @@ impl Recording {
         let mut recording = Self {
             root: place.path().to_owned(),
             events: recorder.events(),
-            legal: vec![vec![None, Some(states[0].clone())]],
+            legal: vec![vec![None, Some(states[0].0.clone())]],
             exported: std::fs::read(root.join("export")).unwrap(),
+            shapes: vec![vec![states[0].1.clone()]],
             acknowledged,
             memories,
         };
@@ -86,21 +96,24 @@ impl Recording {
                 Moves::Times(0 | 1) => two.to_vec(),
                 Moves::Times(_) | Moves::UpTo(_) => recording.between(number + 1, &two[0]),
             };
-            let mut legal: Vec<_> = between.into_iter().map(Some).collect();
+            let (legal, mut shapes): (Vec<_>, Vec<_>) = between.into_iter().unzip();
+            let mut legal: Vec<_> = legal.into_iter().map(Some).collect();
             legal.dedup();
+            shapes.dedup();
             let name = SCRIPT.get(number).map_or("close", |step| step.name);
-            assert_eq!(legal.last().unwrap().as_ref(), Some(&two[1]), "{name}");
+            assert_eq!(legal.last().unwrap().as_ref(), Some(&two[1].0), "{name}");
             match step {
                 Moves::Times(times) => assert_eq!(legal.len(), times + 1, "{name}: {legal:#?}"),
                 Moves::UpTo(times) => assert!((2..=times + 1).contains(&legal.len()), "{name}"),
             }
             recording.legal.push(legal);
+            recording.shapes.push(shapes);
         }
         recording
     }
 
     /// What is seen after each sync of a step.
-    fn between(&self, step: usize, before: &Seen) -> Vec<Seen> {
+    fn between(&self, step: usize, before: &State) -> Vec<State> {
         let mut disk = Disk::of(&self.root, &Tree::new());
         let mut states = vec![before.clone()];
         for (number, event) in self.events[..self.acknowledged[step]].iter().enumerate() {
@@ -109,7 +122,7 @@ impl Recording {
                 let place = scratch();
                 disk::write(&disk.live(), place.path());
                 let store = Store::open(&store_in(place.path()), opening(1)).unwrap();
-                states.push(seen(&store).unwrap());
+                states.push(state(&store));
             }
         }
         states

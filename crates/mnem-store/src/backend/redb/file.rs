@@ -31,7 +31,7 @@ use super::copy_on_write::CopyOnWrite;
 use super::index::Pending;
 use super::publish::{self, Refused};
 use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, Rows, SCHEMA};
-use super::storage::{Detachable, Storage};
+use super::storage::{Detachable, Dropped, Storage};
 use super::view::{Moment, RedbView, read_number};
 use crate::backend::disk::{self, NewFile};
 use crate::backend::{Backend, BackendError, Batch, Found, PublishError, View};
@@ -204,7 +204,7 @@ impl RedbBackend {
         let storage = match access {
             Access::Write => {
                 let open = move || Ok(disk::storage(FileBackend::new(file()?)?, &place));
-                existing(open, settings)
+                existing(open, settings, Dropped::default())
             }
             Access::Read => {
                 let open = move || {
@@ -217,7 +217,7 @@ impl RedbBackend {
                         Err(TryLockError::Error(error)) => Err(error.into()),
                     }
                 };
-                existing(open, settings)
+                existing(open, settings, Dropped::default())
             }
         };
         Self::start(name, Opener { storage, on_repair }, settings)
@@ -242,7 +242,7 @@ impl RedbBackend {
         open: impl Fn() -> io::Result<S> + Send + Sync + 'static,
         settings: Settings,
     ) -> Result<Self, BackendError> {
-        let storage = existing(move || Ok(open()?), settings);
+        let storage = existing(move || Ok(open()?), settings, Dropped::default());
         Self::start(name.into(), Opener { storage, on_repair: None }, settings)
     }
 
@@ -384,6 +384,7 @@ impl RedbBackend {
             storage.detach();
             std::mem::forget(database);
         } else {
+            let _ = storage.write_dropped(); // tried again before the next write
             let _ = catch_unwind(AssertUnwindSafe(move || drop(database)));
         }
     }
@@ -416,6 +417,7 @@ impl RedbBackend {
         }
         let writer = self.lock();
         self.ready(&writer)?;
+        self.with_live(|_, live| Ok(live.storage.write_dropped()?))?;
         let mut at = 0;
         let result = self.write_ready(batch, &mut at);
         if matches!(result, Err(PublishError::Backend(_))) {
@@ -516,6 +518,7 @@ fn builder(settings: &Settings) -> Builder {
 fn existing<S: StorageBackend>(
     open: impl Fn() -> Result<S, Fault> + Send + Sync + 'static,
     settings: Settings,
+    dropped: Dropped,
 ) -> OpenStorage {
     Box::new(move |builder| {
         let open = || {
@@ -527,10 +530,10 @@ fn existing<S: StorageBackend>(
         };
         if settings.examine {
             let (storage, handle) =
-                Detachable::open(|| Ok::<_, Fault>(CopyOnWrite::over(open()?)?))?;
+                Detachable::open(&dropped, || Ok::<_, Fault>(CopyOnWrite::over(open()?)?))?;
             return Ok((builder.create_with_backend(storage)?, handle));
         }
-        let (storage, handle) = Detachable::open(open)?;
+        let (storage, handle) = Detachable::open(&dropped, open)?;
         Ok((builder.create_with_backend(storage)?, handle))
     })
 }

@@ -68,6 +68,10 @@ impl Recorder {
         self.0.lock().unwrap().push(Event::Told(node.to_owned()));
     }
 
+    pub fn add(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
+    }
+
     /// How much was written down.
     pub fn len(&self) -> usize {
         self.0.lock().unwrap().len()

@@ -19,7 +19,7 @@ pub fn asked(name: &str, default: usize) -> usize {
 /// What survives in the way of this number: nothing; all; each beginning; all but one; one alone;
 /// every choice where they are few; and then anything, cut at whole changes, pages or sectors.
 /// The number alone decides, so that a failing case can be run again.
-fn survivors(disk: &Disk, way: usize) -> Tree {
+pub fn survivors(disk: &Disk, way: usize) -> Tree {
     let count = disk.pieces(WHOLE);
     if way == 0 {
         return disk.crash(WHOLE, |_| false);
