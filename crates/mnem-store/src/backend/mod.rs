@@ -10,6 +10,7 @@ pub mod conformance;
 #[cfg(feature = "test-support")]
 pub mod counting;
 pub(crate) mod descriptor;
+pub(crate) mod disk;
 pub mod memory;
 pub mod original;
 pub(crate) mod overlay;
@@ -23,6 +24,8 @@ use std::fmt::Debug;
 use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
 
+#[cfg(feature = "test-support")]
+pub use disk::watch;
 pub use memory::MemoryBackend;
 pub use original::OriginalBackend;
 pub use record::{Change, ChangeSet, Derived, Operation, Position, Record, Skip};

@@ -2,9 +2,71 @@
 
 use std::io;
 use std::ops::Bound;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::StorageBackend;
+
+use super::disk::watch::{self, Call, Watcher};
+
+/// The storage of a data file whose calls whoever opened it looks at.
+#[derive(Debug)]
+pub struct WatchedStorage<S> {
+    inner: S,
+    path: PathBuf,
+    watcher: Option<Arc<dyn Watcher>>,
+}
+
+impl<S: StorageBackend> WatchedStorage<S> {
+    /// Storage in a file, looked at by whoever looks at this thread's calls.
+    pub(crate) fn new(inner: S, path: &Path) -> Self {
+        Self { inner, path: path.to_owned(), watcher: watch::current() }
+    }
+
+    fn through<T>(&self, call: Call<'_>, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        watch::through(self.watcher.as_deref(), &call, work)
+    }
+}
+
+impl<S: StorageBackend> StorageBackend for WatchedStorage<S> {
+    fn len(&self) -> io::Result<u64> {
+        self.through(Call::Read(&self.path), || self.inner.len())
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.through(Call::Read(&self.path), || self.inner.read(offset, out))
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let call = Call::Length { path: &self.path, length: len };
+        self.through(call, || self.inner.set_len(len))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.through(Call::Sync(&self.path), || self.inner.sync_data())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let call = Call::Write { path: &self.path, offset, bytes: data };
+        self.through(call, || self.inner.write(offset, data))
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.inner.close()
+    }
+
+    fn try_lock_range(
+        &self,
+        start: Bound<u64>,
+        end: Bound<u64>,
+    ) -> Result<bool, redb::BackendError> {
+        self.inner.try_lock_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), redb::BackendError> {
+        self.inner.unlock_range(start, end)
+    }
+}
 
 /// What reached a storage since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

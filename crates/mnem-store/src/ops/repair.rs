@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +12,7 @@ use super::finding::Finding;
 use super::fsck::{Fsck, check, wrong_head};
 use super::salvage::Salvage;
 use crate::backend::Backend;
+use crate::backend::disk;
 use crate::backend::redb::{RedbBackend, Settings, carve};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::id::{BranchName, CommitId};
@@ -120,7 +120,7 @@ fn from_pages(
         let repaired = save(&carved, directory, found, progress)?;
         put_head(engine, is_head_wrong, repaired)
     });
-    let _ = fs::remove_file(&path); // what stays is named by nothing
+    let _ = disk::remove(&path); // what stays is named by nothing
     repaired
 }
 

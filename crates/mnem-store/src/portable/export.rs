@@ -3,12 +3,13 @@
 //! What is not reached stays behind, and so do drafts, the reflog and local rows. Two stores with
 //! the same branches, HEAD and settings export the same bytes.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use super::stream::{Carried, LEFT_OUT, Line, MAX_LINE_BYTES, SCHEMA, Seal, VERSION, hex};
 use crate::backend::Number;
+use crate::backend::disk::NewFile;
 use crate::codec::Encoded;
 use crate::error::{Error, Hint};
 use crate::id::{CommitId, ObjectId};
@@ -110,16 +111,16 @@ pub fn to_file<T>(
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".tmp-{}", hex(&unique)));
     let beside = target.with_file_name(name);
-    let written = File::create_new(&beside).map_err(failed).and_then(|file| {
+    let written = NewFile::create(&beside).map_err(failed).and_then(|file| {
         let mut out = BufWriter::new(file);
         let told = write(&mut out)?;
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.sync_all().and_then(|()| fs::rename(&beside, &target)).map_err(failed)?;
+        file.sync().and_then(|()| files::rename(&beside, &target)).map_err(failed)?;
         target.parent().map_or(Ok(()), files::sync_directory).map_err(failed)?;
         Ok(told)
     });
     if written.is_err() {
-        let _ = fs::remove_file(&beside); // the first error is the one to tell
+        let _ = files::remove(&beside); // the first error is the one to tell
     }
     written
 }

@@ -12,6 +12,7 @@ use super::original;
 use super::writer::Writer;
 use crate::backend::OriginalBackend;
 use crate::backend::cache::Objects;
+use crate::backend::disk;
 use crate::error::{Error, ErrorKind, Hint};
 use crate::graph::KnownBases;
 use crate::id::{BranchName, CommitId};
@@ -125,7 +126,7 @@ impl Engine {
     }
 
     fn read_head(&self, path: &Path) -> Result<Head, Error> {
-        let text = fs::read(path).map_err(|error| match error.kind() {
+        let text = disk::read(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 Error::corrupt(format!("{} is missing", path.display()))
             }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use uuid::Builder;
 
 use crate::backend::cache::DEFAULT_CACHE_BYTES;
+use crate::backend::redb::INDEX_COMMITS;
 use crate::error::Error;
 use crate::id::NodeId;
 
@@ -75,6 +76,8 @@ pub struct Environment {
     pub idle: Duration,
     /// How many bytes of decoded objects are kept.
     pub cache_bytes: u64,
+    /// How many commits wait for the index before it is written out.
+    pub index_commits: u64,
     /// Open the store to be looked at, whatever its state: every page of the data file is checked,
     /// however large it is, and nothing is written to it.
     pub examine: bool,
@@ -93,6 +96,7 @@ impl Environment {
             allow_network: false,
             idle: DEFAULT_IDLE,
             cache_bytes: DEFAULT_CACHE_BYTES,
+            index_commits: INDEX_COMMITS,
             examine: false,
         }
     }

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
+use crate::backend::disk::{Call, NewFile, call};
+pub(crate) use crate::backend::disk::{remove, rename, sync, sync_directory};
 use crate::error::Error;
 
 /// Replaces a file: a sibling is written, synced and renamed over it, then the directory synced.
@@ -22,7 +24,7 @@ pub(crate) fn replace_alone(path: &Path, text: &str) -> Result<(), Error> {
 
 fn replace_through(path: &Path, beside: &Path, text: &str) -> Result<(), Error> {
     let written = write_synced(beside, text.as_bytes())
-        .and_then(|()| change(|| fs::rename(beside, path)))
+        .and_then(|()| rename(beside, path))
         .and_then(|()| path.parent().map_or(Ok(()), sync_directory));
     written.map_err(|error| {
         let _ = remove(beside); // the first error is the one to tell
@@ -32,36 +34,9 @@ fn replace_through(path: &Path, beside: &Path, text: &str) -> Result<(), Error> 
 
 /// Writes a new file and syncs it.
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = change(|| File::create_new(path))?;
-    change(|| file.write_all(bytes))?;
-    change(|| file.sync_all())
-}
-
-/// Makes what is in a file durable.
-pub(crate) fn sync(path: &Path) -> std::io::Result<()> {
-    change(|| File::options().write(true).open(path)?.sync_all())
-}
-
-/// Removes a file; true when it was there.
-pub(crate) fn remove(path: &Path) -> std::io::Result<bool> {
-    match change(|| fs::remove_file(path)) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Makes the names in a directory durable.
-#[cfg(unix)]
-pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
-    change(|| File::open(path)?.sync_all())
-}
-
-/// Elsewhere a directory cannot be synced; a rename is as durable as the system makes it.
-#[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps)]
-pub(crate) fn sync_directory(_: &Path) -> std::io::Result<()> {
-    Ok(())
+    let mut file = NewFile::create(path)?;
+    file.write_all(bytes)?;
+    file.sync()
 }
 
 /// What an open file is, apart from its name: equal under any path. While it is open, no other
@@ -169,54 +144,13 @@ pub(crate) fn allocated(metadata: &fs::Metadata) -> u64 {
     metadata.len()
 }
 
-/// Every change above goes through here, so that a test can stop the machine before any of them.
-#[cfg(not(feature = "test-support"))]
-fn change<T>(work: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
-    work()
+/// Writes over the beginning of the file at a path, which is read at any time.
+pub(crate) fn write_at_start(file: &File, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    call(Call::Write { path, offset: 0, bytes }, || write_at(file, bytes))
 }
 
-/// See above.
-#[cfg(feature = "test-support")]
-fn change<T>(work: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
-    stop::count()?;
-    work()
-}
-
-/// A machine that stops, for tests: of the thread that says so.
-#[cfg(feature = "test-support")]
-pub mod stop {
-    use std::cell::Cell;
-
-    thread_local! {
-        static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
-    }
-
-    /// After so many changes of files and directories, no other takes place: each is an error.
-    /// `None` lets everything pass.
-    pub fn after(changes: Option<u64>) {
-        LEFT.set(changes);
-    }
-
-    /// How many changes may still take place; `None` when there is no limit.
-    pub fn left() -> Option<u64> {
-        LEFT.get()
-    }
-
-    pub(super) fn count() -> std::io::Result<()> {
-        match LEFT.get() {
-            None => Ok(()),
-            Some(0) => Err(std::io::Error::other("the machine has stopped")),
-            Some(left) => {
-                LEFT.set(Some(left - 1));
-                Ok(())
-            }
-        }
-    }
-}
-
-/// Writes over the beginning of a file that is read at any time.
 #[cfg(unix)]
-pub(crate) fn write_at_start(file: &File, bytes: &[u8]) -> std::io::Result<()> {
+fn write_at(file: &File, bytes: &[u8]) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, 0)
 }
 
@@ -226,9 +160,8 @@ pub(crate) fn read_at_start(file: &File, bytes: &mut [u8]) -> std::io::Result<us
     std::os::unix::fs::FileExt::read_at(file, bytes, 0)
 }
 
-/// See above.
 #[cfg(windows)]
-pub(crate) fn write_at_start(file: &File, bytes: &[u8]) -> std::io::Result<()> {
+fn write_at(file: &File, bytes: &[u8]) -> std::io::Result<()> {
     std::os::windows::fs::FileExt::seek_write(file, bytes, 0).map(drop)
 }
 

@@ -24,8 +24,6 @@ pub(crate) mod writer;
 
 pub use engine::{DataFile, STORE_DIRECTORY};
 pub use environment::{Clock, Entropy, Environment, Waiting};
-#[cfg(feature = "test-support")]
-pub use files::stop;
 pub use format::FormatVersion;
 pub use handle::Store;
 pub use head::Head;

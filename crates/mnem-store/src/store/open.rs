@@ -1,6 +1,5 @@
 //! Making a store, finding one, opening one.
 
-use std::fs;
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -19,6 +18,7 @@ use super::registry::Registry;
 use super::writer::Writer;
 use crate::backend::Backend;
 use crate::backend::descriptor::Descriptor;
+use crate::backend::disk;
 use crate::backend::memory::MemoryBackend;
 use crate::backend::redb::{RedbBackend, Settings};
 use crate::error::{Error, ErrorKind, Hint};
@@ -83,9 +83,16 @@ impl Store {
             new: root.ancestors().take_while(|path| !path.exists()).map(Path::to_owned).collect(),
             beside: root.join(format!("{STORE_DIRECTORY}.new-{unique:016x}")),
         };
-        fs::create_dir_all(&root).map_err(place)?;
+        for directory in scaffold.new.iter().rev() {
+            match disk::create_directory(directory) {
+                Err(error) if error.kind() != IoKind::AlreadyExists => return Err(place(error)),
+                _ => {} // another made it meanwhile
+            }
+            // Its name must last as long as what is acknowledged in it.
+            directory.parent().map_or(Ok(()), files::sync_directory).map_err(place)?;
+        }
         let told = build(&scaffold.beside, &environment, fill)?;
-        match fs::rename(&scaffold.beside, root.join(STORE_DIRECTORY)) {
+        match disk::rename(&scaffold.beside, &root.join(STORE_DIRECTORY)) {
             // Another made one meanwhile.
             Err(_) if nearest(&root).is_some() => return Err(exists(&root)),
             renamed => renamed.map_err(place)?,
@@ -211,6 +218,7 @@ impl Store {
             waiting: Arc::clone(&environment.waiting),
             idle: environment.idle,
             examine: environment.examine,
+            index_commits: environment.index_commits,
             check: {
                 let (root, identity, config) = (root.clone(), identity.clone(), config.clone());
                 Box::new(move || check_unchanged(&root, &identity, &config))
@@ -263,9 +271,9 @@ struct Scaffold {
 impl Drop for Scaffold {
     fn drop(&mut self) {
         // The first error is the one to tell.
-        let _ = fs::remove_dir_all(&self.beside);
+        let _ = disk::remove_files(&self.beside);
         for directory in &self.new {
-            let _ = fs::remove_dir(directory);
+            let _ = disk::remove_directory(directory);
         }
     }
 }
@@ -277,7 +285,7 @@ fn build<T>(
     fill: impl FnOnce(Arc<dyn Backend>) -> Result<(InitOptions, Head, T), Error>,
 ) -> Result<T, Error> {
     let failed = |error| Error::io(format!("cannot write {}", directory.display()), error);
-    fs::create_dir(directory).map_err(failed)?;
+    disk::create_directory(directory).map_err(failed)?;
     let backend = RedbBackend::create(
         &directory.join(DATA_FILE),
         environment.random()?,
@@ -328,7 +336,7 @@ pub(crate) fn read_config(directory: &Path) -> Result<Config, Error> {
         );
         Error::new(ErrorKind::NoStore, message)
     };
-    let text = match fs::read(&path) {
+    let text = match disk::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == IoKind::NotFound => return Err(foreign()),
         Err(error) => return Err(Error::io(format!("cannot read {}", path.display()), error)),

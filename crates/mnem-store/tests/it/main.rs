@@ -13,6 +13,7 @@ mod codec;
 mod content;
 mod copy_on_write;
 mod cost;
+mod crash;
 mod criss_cross;
 mod damage;
 mod fsck;

@@ -13,7 +13,7 @@
 //! closed by redb: its database is left behind and its storage taken away from it.
 
 use std::fmt;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -31,14 +31,18 @@ use super::copy_on_write::CopyOnWrite;
 use super::index::Pending;
 use super::publish::{self, Refused};
 use super::rows::{self, Bytes, EPOCH, LOG, MARK, META, MOVES_MARK, REFLOGS, Rows, SCHEMA};
-use super::storage::{Detachable, Storage};
+use super::storage::{Detachable, Dropped, Storage};
 use super::view::{Moment, RedbView, read_number};
+use crate::backend::disk::{self, NewFile};
 use crate::backend::{Backend, BackendError, Batch, Found, PublishError, View};
 use crate::error::Error;
 use crate::id::{BranchName, CommitId};
 
 /// The page cache of a store file, in bytes, unless set.
 pub const CACHE_BYTES: usize = 64 << 20;
+
+/// How many commits wait for the index, unless set.
+pub const INDEX_COMMITS: u64 = 256;
 
 /// What is said where redb panicked.
 const STOPPED: &str = "damage stopped the engine";
@@ -70,7 +74,7 @@ impl Default for Settings {
             cache_bytes: CACHE_BYTES,
             check_pages: false,
             examine: false,
-            index_commits: 256,
+            index_commits: INDEX_COMMITS,
             index_rows: 4_096,
             index_bytes: 8 << 20,
         }
@@ -160,16 +164,14 @@ impl From<io::Error> for Fault {
 impl RedbBackend {
     /// Makes a new file; one that exists is left alone and is an error.
     pub fn create(path: &Path, epoch: Epoch, settings: Settings) -> Result<Self, BackendError> {
-        drop(OpenOptions::new().write(true).create_new(true).open(path)?);
-        let open = {
-            let path = path.to_owned();
-            move || File::options().read(true).write(true).open(&path)
-        };
+        drop(NewFile::create(path)?);
+        let open = || File::options().read(true).write(true).open(path);
         let name = path.display().to_string();
-        let made = Self::make(&name, move || Ok(FileBackend::new(open()?)?), epoch, settings);
+        let storage = || Ok(disk::storage(FileBackend::new(open()?)?, path));
+        let made = Self::make(&name, storage, epoch, settings);
         if made.is_err() {
             // The first error is the one to tell; a file that is left over is empty or foreign.
-            drop(std::fs::remove_file(path));
+            let _ = disk::remove(path);
         }
         made?;
         Self::open(path, settings)
@@ -190,6 +192,7 @@ impl RedbBackend {
         on_repair: Option<OnRepair>,
     ) -> Result<Self, BackendError> {
         let name = path.display().to_string();
+        let place = path.to_owned();
         let path = path.to_owned();
         let file =
             move || match File::options().read(true).write(access == Access::Write).open(&path) {
@@ -199,7 +202,10 @@ impl RedbBackend {
                 opened => Ok(opened?),
             };
         let storage = match access {
-            Access::Write => existing(move || Ok(FileBackend::new(file()?)?), settings),
+            Access::Write => {
+                let open = move || Ok(disk::storage(FileBackend::new(file()?)?, &place));
+                existing(open, settings, Dropped::default())
+            }
             Access::Read => {
                 let open = move || {
                     let file = file()?;
@@ -211,7 +217,7 @@ impl RedbBackend {
                         Err(TryLockError::Error(error)) => Err(error.into()),
                     }
                 };
-                existing(open, settings)
+                existing(open, settings, Dropped::default())
             }
         };
         Self::start(name, Opener { storage, on_repair }, settings)
@@ -236,7 +242,7 @@ impl RedbBackend {
         open: impl Fn() -> io::Result<S> + Send + Sync + 'static,
         settings: Settings,
     ) -> Result<Self, BackendError> {
-        let storage = existing(move || Ok(open()?), settings);
+        let storage = existing(move || Ok(open()?), settings, Dropped::default());
         Self::start(name.into(), Opener { storage, on_repair: None }, settings)
     }
 
@@ -379,6 +385,7 @@ impl RedbBackend {
             storage.detach();
             std::mem::forget(database);
         } else {
+            let _ = storage.write_dropped(); // tried again before the next write
             let _ = catch_unwind(AssertUnwindSafe(move || drop(database)));
         }
     }
@@ -411,6 +418,7 @@ impl RedbBackend {
         }
         let writer = self.lock();
         self.ready(&writer)?;
+        self.with_live(|_, live| Ok(live.storage.write_dropped()?))?;
         let mut at = 0;
         let result = self.write_ready(batch, &mut at);
         if matches!(result, Err(PublishError::Backend(_))) {
@@ -511,6 +519,7 @@ fn builder(settings: &Settings) -> Builder {
 fn existing<S: StorageBackend>(
     open: impl Fn() -> Result<S, Fault> + Send + Sync + 'static,
     settings: Settings,
+    dropped: Dropped,
 ) -> OpenStorage {
     Box::new(move |builder| {
         let open = || {
@@ -522,10 +531,10 @@ fn existing<S: StorageBackend>(
         };
         if settings.examine {
             let (storage, handle) =
-                Detachable::open(|| Ok::<_, Fault>(CopyOnWrite::over(open()?)?))?;
+                Detachable::open(&dropped, || Ok::<_, Fault>(CopyOnWrite::over(open()?)?))?;
             return Ok((builder.create_with_backend(storage)?, handle));
         }
-        let (storage, handle) = Detachable::open(open)?;
+        let (storage, handle) = Detachable::open(&dropped, open)?;
         Ok((builder.create_with_backend(storage)?, handle))
     })
 }

@@ -17,5 +17,5 @@ mod view;
 
 pub(crate) use carve::carve;
 pub use copy_on_write::{CopyOnWrite, ReadOnlyFile};
-pub use file::{Access, CACHE_BYTES, Epoch, OnRepair, RedbBackend, Settings};
+pub use file::{Access, CACHE_BYTES, Epoch, INDEX_COMMITS, OnRepair, RedbBackend, Settings};
 use file::{Fault, read, write};

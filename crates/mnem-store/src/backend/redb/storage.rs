@@ -1,37 +1,97 @@
-//! Storage that can be taken away from a database that must not be closed.
+//! Storage that can be taken away from a database that must not be closed, and that is written
+//! again after a sync that failed.
+//!
+//! A system that fails to write a page may drop it, show it as written until it needs the memory,
+//! and say at the next sync that all is well. What is built on such a page is lost with it. So
+//! after a sync that failed every byte is written again before anything else is acknowledged.
 
 use std::io;
 use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::{BackendError, StorageBackend};
 
 use crate::backend::descriptor::Descriptor;
 
+/// How many bytes are written again at a time.
+const CHUNK: usize = 1 << 20;
+
+/// Whether a sync failed, and what it was to make durable was not written again since. Of a file,
+/// however often it is opened.
+pub(super) type Dropped = Arc<AtomicBool>;
+
 /// What redb is given. Once it is taken away, every call fails, and the file and its lock are
 /// free, whatever becomes of the database.
 #[derive(Debug)]
-pub(super) struct Detachable<S>(Descriptor<S>);
+pub(super) struct Detachable<S> {
+    storage: Descriptor<S>,
+    dropped: Dropped,
+}
 
-/// Takes storage away from its database.
-pub(super) struct Storage(Box<dyn Fn() + Send + Sync>);
+/// The storage of a database, reached past it.
+pub(super) struct Storage {
+    storage: Box<dyn Reached>,
+    dropped: Dropped,
+}
+
+trait Reached: Send + Sync {
+    fn detach(&self);
+    fn write_again(&self) -> io::Result<()>;
+}
 
 impl Storage {
+    /// Takes the storage away from its database.
     pub(super) fn detach(&self) {
-        (self.0)();
+        self.storage.detach();
+    }
+
+    /// After a sync that failed, makes everything durable that is read here. The database must not
+    /// write meanwhile.
+    pub(super) fn write_dropped(&self) -> io::Result<()> {
+        if self.dropped.load(Ordering::SeqCst) {
+            self.storage.write_again()?;
+            self.dropped.store(false, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}
+
+impl<S: StorageBackend> Reached for Descriptor<S> {
+    fn detach(&self) {
+        // Dropping it frees the file in any case.
+        self.take(|storage| drop(storage.close()));
+    }
+
+    fn write_again(&self) -> io::Result<()> {
+        let again = |storage: &S| {
+            let length = storage.len()?;
+            let mut bytes = vec![0; CHUNK];
+            for offset in (0..length).step_by(CHUNK) {
+                bytes.truncate(usize::try_from(length - offset).unwrap_or(CHUNK));
+                storage.read(offset, &mut bytes)?;
+                storage.write(offset, &bytes)?;
+            }
+            storage.sync_data()
+        };
+        self.with(again).unwrap_or_else(|| Err(io::ErrorKind::NotConnected.into()))
     }
 }
 
 impl<S: StorageBackend> Detachable<S> {
-    pub(super) fn open<E>(open: impl FnOnce() -> Result<S, E>) -> Result<(Self, Storage), E> {
+    pub(super) fn open<E>(
+        dropped: &Dropped,
+        open: impl FnOnce() -> Result<S, E>,
+    ) -> Result<(Self, Storage), E> {
         let storage = Descriptor::open(open)?;
-        let handle = storage.clone();
-        // Dropping it frees the file in any case.
-        let detach = move || handle.take(|storage| drop(storage.close()));
-        Ok((Self(storage), Storage(Box::new(detach))))
+        let handle = Box::new(storage.clone());
+        let dropped = Arc::clone(dropped);
+        let handle = Storage { storage: handle, dropped: Arc::clone(&dropped) };
+        Ok((Self { storage, dropped }, handle))
     }
 
     fn with<T, E: From<io::Error>>(&self, call: impl FnOnce(&S) -> Result<T, E>) -> Result<T, E> {
-        let done = self.0.with(call);
+        let done = self.storage.with(call);
         done.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::NotConnected).into()))
     }
 }
@@ -50,7 +110,11 @@ impl<S: StorageBackend> StorageBackend for Detachable<S> {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.with(S::sync_data)
+        let synced = self.with(S::sync_data);
+        if synced.is_err() {
+            self.dropped.store(true, Ordering::SeqCst);
+        }
+        synced
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {

@@ -1,9 +1,10 @@
 //! The small files of the lease, open.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::backend::disk;
 use crate::error::Error;
 use crate::store::engine::LOCK_FILE;
 use crate::store::files::{self, Identity};
@@ -36,13 +37,8 @@ impl LeaseFiles {
         let open = |name| {
             let path = directory.join(name);
             // An old store may lack one.
-            OpenOptions::new()
-                .read(true)
-                .write(!is_read_only)
-                .create(!is_read_only)
-                .truncate(false)
-                .open(&path)
-                .map_err(|error| (path, error))
+            let opened = if is_read_only { File::open(&path) } else { disk::open_or_create(&path) };
+            opened.map_err(|error| (path, error))
         };
         let (lock, want, holder) = (open(LOCK_FILE)?, open(WANT_FILE)?, open(HOLDER_FILE)?);
         Ok(Self { lock, want, holder, lock_path: directory.join(LOCK_FILE), is_read_only })
@@ -52,6 +48,10 @@ impl LeaseFiles {
     pub(crate) fn identity(&self) -> Result<Identity, Error> {
         files::identity(&self.lock, &self.lock_path)
             .map_err(|error| Error::io(format!("cannot read {}", self.lock_path.display()), error))
+    }
+
+    pub(super) fn holder_path(&self) -> PathBuf {
+        self.lock_path.with_file_name(HOLDER_FILE)
     }
 
     /// Those who only read share the store with each other.

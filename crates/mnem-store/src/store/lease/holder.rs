@@ -1,6 +1,7 @@
 //! What `holder` says: who has the store, what it does, and a count of the writes.
 
 use std::fs::File;
+use std::path::Path;
 
 use crate::store::files;
 
@@ -39,11 +40,11 @@ impl HolderState {
 
 impl Holder {
     /// Written without a sync: it says what a process that lives does.
-    pub(super) fn write(&self, file: &File) {
+    pub(super) fn write(&self, file: &File, path: &Path) {
         let host: String = self.host.chars().filter(char::is_ascii_graphic).take(64).collect();
         let line = format!("{:016x} {} {} {host}", self.counter, self.state.word(), self.pid);
         // What cannot be written here is missed by readers alone: they take the lease.
-        let _ = files::write_at_start(file, format!("{line:<127}\n").as_bytes());
+        let _ = files::write_at_start(file, path, format!("{line:<127}\n").as_bytes());
     }
 
     pub(super) fn read(file: &File) -> Option<Self> {

@@ -61,6 +61,8 @@ pub(crate) struct Options {
     pub(crate) idle: Duration,
     /// Only look at the data file: see [`Settings::examine`].
     pub(crate) examine: bool,
+    /// How many commits wait for the index.
+    pub(crate) index_commits: u64,
     /// Refuses when the store is no longer the one that was opened.
     pub(crate) check: Box<dyn Fn() -> Result<(), Error> + Send + Sync>,
 }
@@ -369,7 +371,9 @@ impl Leased {
     fn settings(&self) -> Settings {
         let small = fs::metadata(&self.options.data).is_ok_and(|file| file.len() <= CHECKED_BYTES);
         let examine = self.options.examine;
-        Settings { check_pages: small || examine, examine, ..Settings::default() }
+        let index_commits = self.options.index_commits;
+        let check_pages = small || examine;
+        Settings { check_pages, examine, index_commits, ..Settings::default() }
     }
 
     fn busy(&self, wait: &Wait, is_foreign: bool) -> Error {
@@ -390,7 +394,7 @@ impl Leased {
         if !self.is_read_only {
             let host = self.options.host.clone();
             let holder = Holder { counter, state, pid: self.process, host };
-            self.files.with(|files| holder.write(&files.holder));
+            self.files.with(|files| holder.write(&files.holder, &files.holder_path()));
         }
     }
 
