@@ -12,7 +12,8 @@ use crate::report::fsck::{Fsck, Repair};
 ///
 /// Reads everything again, as `mnem verify` does, and compares: each commit with its record, each
 /// branch with its last move, HEAD, what is staged, and the index. What is wrong is listed;
-/// nothing is changed, whatever state the store is in.
+/// nothing is changed, whatever state the store is in. What is checked is a copy of the data file,
+/// so that others write on meanwhile; where the disk has no room for it, they wait.
 ///
 /// With --repair, what can be read goes into a fresh data file, branches go where they were last
 /// moved, and what is lost is listed. The damaged file is kept.

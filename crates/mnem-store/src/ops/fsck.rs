@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
 use super::verify::Problems;
@@ -18,9 +18,10 @@ use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
 use crate::index;
 use crate::object::{Commit, Object};
 use crate::state;
-use crate::store::engine::{Engine, LOCK_FILE, Place};
+use crate::store::copied::Copied;
+use crate::store::engine::{Engine, LOCK_FILE};
 use crate::store::lease::{HOLDER_BYTES, HOLDER_FILE, WANT_FILE};
-use crate::store::{Environment, FormatVersion, Head, STORE_DIRECTORY, Store};
+use crate::store::{Environment, FormatVersion, Head, Store};
 
 /// How far ahead of the store's clock the time of a record may be, in milliseconds: a day.
 const AHEAD: i64 = 24 * 60 * 60 * 1_000;
@@ -55,6 +56,9 @@ impl Store {
     /// against its newest record, HEAD, what is staged, the index, and the files beside the data.
     /// What is wrong is listed; nothing is changed.
     ///
+    /// What is checked is the store as it was when this began: its data file is copied, beside
+    /// itself, and others write on meanwhile. Where there is no room for a copy they wait.
+    ///
     /// `progress` is called with the number of objects and records read so far.
     ///
     /// ```
@@ -73,7 +77,13 @@ impl Store {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn fsck(&self, progress: impl FnMut(u64)) -> Result<Fsck, Error> {
-        check(&*self.engine()?, progress)
+        let engine = self.engine()?;
+        match engine.copied()? {
+            Some(Copied { store, head }) => {
+                check_with(&*store.engine()?, head, engine.directory(), progress)
+            }
+            None => check(&engine, progress),
+        }
     }
 
     /// The same of a store that may be too damaged to be opened: then that is what is found.
@@ -92,8 +102,19 @@ impl Store {
     }
 }
 
-/// Checks a store, one row after the other; what it keeps of them are the branches.
-pub(crate) fn check(engine: &Engine, mut progress: impl FnMut(u64)) -> Result<Fsck, Error> {
+/// Checks a store as it is read.
+pub(crate) fn check(engine: &Engine, progress: impl FnMut(u64)) -> Result<Fsck, Error> {
+    check_with(engine, engine.head(), engine.directory(), progress)
+}
+
+/// Checks a store, one row after the other; what it keeps of them are the branches. HEAD is
+/// this, and the files beside the data are in that directory.
+fn check_with(
+    engine: &Engine,
+    head: Result<Head, Error>,
+    directory: Option<PathBuf>,
+    mut progress: impl FnMut(u64),
+) -> Result<Fsck, Error> {
     let mut check = Check::new(engine);
     let mut ended = Ok(());
     let mut read = 0;
@@ -109,7 +130,7 @@ pub(crate) fn check(engine: &Engine, mut progress: impl FnMut(u64)) -> Result<Fs
         ended = check.take(found);
     })?;
     ended?;
-    check.finish()
+    check.finish(head, directory)
 }
 
 struct Check<'e> {
@@ -283,7 +304,11 @@ impl<'e> Check<'e> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Fsck, Error> {
+    fn finish(
+        mut self,
+        head: Result<Head, Error>,
+        directory: Option<PathBuf>,
+    ) -> Result<Fsck, Error> {
         self.end_gap();
         self.end_commit();
         let names: BTreeSet<_> = self.branches.keys().chain(self.newest.keys()).cloned().collect();
@@ -294,14 +319,11 @@ impl<'e> Check<'e> {
                 self.add(Finding::Branch { name, at, recorded });
             }
         }
-        if let Some(what) = wrong_head(self.engine)? {
+        if let Some(what) = wrong(head, self.engine)? {
             self.add(Finding::Head(what));
         }
-        if let Place::Disk { root, .. } = &self.engine.place
-            && !self.is_original()
-        {
-            let wrong = wrong_files(&root.join(STORE_DIRECTORY))?;
-            self.findings.extend(wrong);
+        if let Some(directory) = directory.filter(|_| !self.is_original()) {
+            self.findings.extend(wrong_files(&directory)?);
         }
         for (name, time) in std::mem::take(&mut self.ahead) {
             self.add(Finding::Ahead { name, time });
@@ -343,7 +365,11 @@ fn damage<T>(found: Result<T, Error>) -> Result<Option<String>, Error> {
 
 /// What is wrong with HEAD.
 pub(super) fn wrong_head(engine: &Engine) -> Result<Option<String>, Error> {
-    match engine.head() {
+    wrong(engine.head(), engine)
+}
+
+fn wrong(head: Result<Head, Error>, engine: &Engine) -> Result<Option<String>, Error> {
+    match head {
         Ok(Head::Attached(_)) => Ok(None),
         Ok(Head::Detached(commit)) => {
             let why = damage(engine.objects.commit(commit))?;

@@ -175,6 +175,14 @@ impl Engine {
             .ok_or_else(|| Error::not_found(format!("there is no commit {id}")).hint(Hint::ListLog))
     }
 
+    /// Where its files are; none for a store in memory.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        match &self.place {
+            Place::Disk { root, .. } => Some(root.join(STORE_DIRECTORY)),
+            Place::Memory { .. } => None,
+        }
+    }
+
     /// How large the data file is; none for a store in memory.
     pub(crate) fn data_file(&self) -> Result<Option<DataFile>, Error> {
         let Place::Disk { root, .. } = &self.place else { return Ok(None) };

@@ -2,6 +2,7 @@
 
 pub mod branches;
 pub mod config;
+pub(crate) mod copied;
 pub(crate) mod engine;
 pub mod environment;
 pub(crate) mod files;

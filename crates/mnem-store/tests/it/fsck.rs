@@ -13,7 +13,7 @@ use mnem_store::ops::log::LogOptions;
 use mnem_store::{BranchName, Commit, CommitId, Environment, InitOptions, NodeVersionId, Store};
 use redb::{ReadableTable, ReadableTableMetadata, WriteTransaction};
 
-use crate::damage::{Definition, Disk, drop_row, flips, keys, set};
+use crate::damage::{Definition, Disk, bytes, drop_row, flips, keys, set};
 use crate::support::{environment, id, put};
 
 fn name(text: &str) -> BranchName {
@@ -60,6 +60,50 @@ fn a_store_whose_writer_was_killed_has_none_and_stays_as_it_is() {
         assert_eq!(killed.findings(), []);
         assert_eq!(killed.open().head_commit().unwrap(), store.head_commit().unwrap());
     }
+}
+
+/// Takes the lease as another process would, and gives it back.
+fn takes_the_lease(disk: &Disk) {
+    let [lock, want] =
+        ["lock", "want"].map(|name| fs::File::options().write(true).open(disk.file(name)).unwrap());
+    want.lock().unwrap();
+    // For as long as others wait for the store unless told.
+    let got = (0..5_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        lock.try_lock().is_ok()
+    });
+    assert!(got, "the store is held");
+}
+
+#[test]
+fn what_is_checked_is_of_one_moment_and_nobody_waits_for_it() {
+    let disk = Disk::filled(260);
+    let files = || bytes(disk.root()).into_keys().collect::<Vec<_>>();
+    let names = files();
+    let store = disk.open();
+    let before = store.fsck(|_| ()).unwrap();
+    assert_eq!(before.findings, []);
+    let found = store.fsck(|read| {
+        if read == 10 {
+            let late = put(&store, "late", "1");
+            store.create_branch(&name("late"), None, "t").unwrap();
+            store.checkout(&late.to_string(), true).unwrap();
+            takes_the_lease(&disk);
+        }
+    });
+    assert_eq!(found.unwrap(), before);
+    let after = store.fsck(|_| ()).unwrap();
+    assert_eq!((after.branches, after.commits), (before.branches + 1, before.commits + 1));
+    assert_eq!(after.findings, []);
+    store.close();
+    drop(store);
+    let found = Store::fsck_at(disk.root(), environment(), |read| {
+        if read == 10 {
+            takes_the_lease(&disk);
+        }
+    });
+    assert_eq!(found.unwrap(), after);
+    assert_eq!(files(), names, "what was copied is gone");
 }
 
 #[test]

@@ -212,7 +212,7 @@ impl<S: StorageBackend> StorageBackend for CopyOnWrite<S> {
 
 /// A file that is open for reading. redb is given no lock to take: whoever opened it holds one.
 #[derive(Debug)]
-pub struct ReadOnlyFile(File);
+pub struct ReadOnlyFile(pub(crate) File);
 
 impl StorageBackend for ReadOnlyFile {
     fn len(&self) -> io::Result<u64> {

@@ -1,0 +1,61 @@
+//! A store as it is at one moment: a copy of its data file, to be read for as long as it takes
+//! while others write on.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::engine::{Engine, Place};
+use super::{Head, STORE_DIRECTORY, Store};
+use crate::backend::redb::{ReadOnlyFile, RedbBackend, Settings};
+use crate::error::{Error, ErrorKind};
+
+/// What a store holds at one moment.
+pub(crate) struct Copied {
+    /// Its data, to be examined. Gone when this is dropped.
+    pub(crate) store: Store,
+    /// HEAD.
+    pub(crate) head: Result<Head, Error>,
+}
+
+impl Engine {
+    /// The store as it is now. Nobody writes while the file is copied. None of a store in memory
+    /// or of the original, or where no copy can be made: the disk is full or read-only.
+    pub(crate) fn copied(&self) -> Result<Option<Copied>, Error> {
+        let (Place::Disk { root, .. }, Some(engine)) = (&self.place, &self.config.engine) else {
+            return Ok(None);
+        };
+        let directory = root.join(STORE_DIRECTORY);
+        let data = directory.join(&engine.data_file);
+        let unique = u64::from_be_bytes(self.environment.random()?);
+        let beside = directory.join(format!("copy-{unique:016x}.redb"));
+        let copied = self.writer.run(|| {
+            let head = self.head();
+            let failed = |error| Error::io(format!("cannot copy {}", data.display()), error);
+            Ok((copy(&data, &beside).map_err(failed)?, head))
+        });
+        let (file, head) = match copied {
+            Ok(copied) => copied,
+            Err(error) if error.kind() == ErrorKind::Busy => return Err(error),
+            Err(_) => return Ok(None),
+        };
+        let settings = Settings { examine: true, check_pages: true, ..Settings::default() };
+        let name = data.display().to_string();
+        let open = move || Ok(ReadOnlyFile(file.try_clone()?));
+        let backend = Arc::new(RedbBackend::open_on(name, open, settings)?);
+        let place =
+            Place::Memory { head: Mutex::new(Head::Attached(self.config.default_branch.clone())) };
+        let (config, environment) = (self.config.clone(), self.environment.clone());
+        let store = Store::over(backend, None, place, config, environment);
+        Ok(Some(Copied { store, head }))
+    }
+}
+
+/// A copy of a file without a name: the system removes it with its last handle.
+fn copy(from: &Path, beside: &Path) -> io::Result<File> {
+    let mut copy = File::options().read(true).write(true).create_new(true).open(beside)?;
+    fs::remove_file(beside)?;
+    io::copy(&mut File::open(from)?, &mut copy)?;
+    Ok(copy)
+}
