@@ -16,7 +16,7 @@ use mnem_store::{CommitId, ErrorKind, InitOptions, Store};
 use self::disk::{Disk, Event, Recorder, Tree, scratch, watched};
 use self::report::Report;
 use self::script::{Moves, SCRIPT, Seen, Shape, Texts, opening, seen, shape, texts};
-use self::ways::{Stop, asked, each_stop};
+use self::ways::{Stop, asked, each_stop, told};
 use crate::support::{id, put};
 
 mod disk;
@@ -207,7 +207,7 @@ fn sound(store: &Store) {
 }
 
 fn only() -> Option<Stop> {
-    std::env::var("MNEM_CRASH_CASE").ok().map(|text| text.parse().unwrap())
+    told("MNEM_CRASH_CASE").map(|text| text.parse().unwrap())
 }
 
 /// A stop of the script, whatever survives it.
@@ -240,8 +240,7 @@ fn again_while_it_is_opened() {
     let mut report = Report::new("crash-again", "crash::again_while_it_is_opened");
     let cases = asked("MNEM_CRASH_CASES", 3);
     // The second stop of a case that is run again.
-    let second: Option<Stop> =
-        std::env::var("MNEM_CRASH_THEN").ok().map(|text| text.parse().unwrap());
+    let second: Option<Stop> = told("MNEM_CRASH_THEN").map(|text| text.parse().unwrap());
     let mut number = 0;
     let none = Tree::new();
     // A few of them: each takes as many stops as its opening has syncs.

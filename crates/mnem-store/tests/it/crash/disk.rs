@@ -227,9 +227,9 @@ impl Disk {
                 if matches!(event, Event::Dropped(_)) {
                     dropped.extend(changes);
                 } else {
-                    changes.iter().for_each(|(_, change)| change.apply(durable));
-                    // What is written over a dropped piece is in its place for good.
                     for (_, change) in &changes {
+                        change.apply(durable);
+                        // What is written over a dropped piece is in its place for good.
                         dropped.retain(|(_, old)| !change.covers(old));
                     }
                 }
@@ -298,9 +298,9 @@ impl Disk {
                     let mut bytes = durable.clone();
                     for (place, (_, change)) in dropped.iter().chain(unsynced).enumerate() {
                         let pieces = change.parts(grain);
-                        parts(number, place)
-                            .iter()
-                            .for_each(|part| pieces[*part].apply(&mut bytes));
+                        for part in parts(number, place) {
+                            pieces[*part].apply(&mut bytes);
+                        }
                     }
                     tree.insert(path, Some(bytes));
                 }

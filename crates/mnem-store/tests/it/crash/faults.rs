@@ -12,7 +12,7 @@ use mnem_store::{BranchName, ErrorKind, Store};
 use super::disk::{self, Disk, Recorder, Tree, scratch, watched};
 use super::report::Report;
 use super::script::{Moves, SCRIPT, opening, seen, shape};
-use super::ways::{Random, asked, survivors};
+use super::ways::{Random, asked, survivors, told};
 use super::{RECORDING, sound, store_in};
 use crate::support::{id, put};
 
@@ -95,7 +95,7 @@ impl Watcher for Faulty {
 
 /// Which calls fail, and how: some of so many, or all in every way, or the one that is asked for.
 pub fn numbers(count: u64, some: usize) -> Vec<(u64, Mode)> {
-    if let Ok(text) = std::env::var("MNEM_FAULT_CASE") {
+    if let Some(text) = told("MNEM_FAULT_CASE") {
         let (number, mode) = text.split_once('.').unwrap();
         return vec![(number.parse().unwrap(), Mode::ALL[mode.parse::<usize>().unwrap()])];
     }

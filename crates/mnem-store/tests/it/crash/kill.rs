@@ -37,7 +37,7 @@ fn killed(work: &str, root: &Path, when: When) -> bool {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let (step, word) = match when {
+    let (step, until) = match when {
         When::Step(step) => (step, "waiting\n"),
         When::After(_) => (0, "step\n"),
     };
@@ -45,7 +45,7 @@ fn killed(work: &str, root: &Path, when: When) -> bool {
     child.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
-    while line != word && line != "done\n" {
+    while line != until && line != "done\n" {
         line.clear();
         assert!(out.read_line(&mut line).unwrap() > 0, "the worker ended");
     }
@@ -120,7 +120,11 @@ fn a_repair_that_is_killed_leaves_the_store_before_or_after() {
     let rounds = asked("MNEM_KILL_ROUNDS", 10);
     let damaged = damage::Disk::filled(60);
     let before = stream(damaged.root());
-    damaged.edit(|t| keys(t, "where").iter().for_each(|key| drop_row(t, "where", key)));
+    damaged.edit(|t| {
+        for key in keys(t, "where") {
+            drop_row(t, "where", &key);
+        }
+    });
     damaged.edit(|t| drop_row(t, "refs", b"kept"));
     let kinds = |root: &Path| -> Vec<_> {
         let found = Store::fsck_at(root, opening(3), |_| ()).unwrap().findings;
@@ -153,16 +157,13 @@ fn a_repair_that_is_killed_leaves_the_store_before_or_after() {
             assert!(now.is_empty() || now == findings, "{now:?}");
             now.is_empty()
         });
-        match is_repaired {
-            Some(false) => stopped += 1,
-            _ => {
-                done += 1;
-                report.case("", &format!("round {round}, repaired"), || {
-                    assert!(stream(root) == before);
-                });
-                place = None;
-            }
+        if is_repaired == Some(false) {
+            stopped += 1;
+            continue;
         }
+        done += 1;
+        report.case("", &format!("round {round}, repaired"), || assert!(stream(root) == before));
+        place = None;
     }
     if let Some(place) = place {
         let _ = Store::repair(place.path(), opening(4), |_| ()).unwrap();

@@ -2,6 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::ways::told;
+
 /// Counts cases, and goes on behind one that fails.
 pub struct Report {
     name: &'static str,
@@ -35,10 +37,11 @@ impl Report {
     }
 
     /// Tells what came of it; panics where a case failed, or where there were too few.
+    #[allow(clippy::print_stdout)] // who runs the sweep reads it
     pub fn finish(self, at_least: u64, note: &str) {
         let Self { name, cases, failures, .. } = self;
         println!("report: {name} cases={cases} failures={} {note}", failures.len());
-        if let Some(directory) = std::env::var_os("MNEM_SWEEP_REPORT") {
+        if let Some(directory) = told("MNEM_SWEEP_REPORT") {
             let report = serde_json::json!({
                 "name": name, "cases": cases, "failures": failures.len(), "note": note,
             });

@@ -259,7 +259,7 @@ impl Entropy for From {
 /// The environment of the n-th opening. The index is written out every few commits, so that stops
 /// fall into that too.
 pub fn opening(number: u32) -> Environment {
-    let from = |_| {
+    let from = |()| {
         From(
             AtomicI64::new(1_767_225_600_000 + i64::from(number) * 10_000),
             AtomicU64::new(u64::from(number) << 32),
