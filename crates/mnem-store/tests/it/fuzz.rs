@@ -17,8 +17,11 @@ pub enum Answer {
     Refused,
 }
 
+/// What a target does with an input.
+pub type Target = fn(&[u8]) -> Answer;
+
 /// Every target, by the name of its file in `fuzz/fuzz_targets`.
-pub const TARGETS: [(&str, fn(&[u8]) -> Answer); 8] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("config", words::config),
     ("decode_object", objects::decode_object),
     ("decode_state_node", objects::decode_state_node),

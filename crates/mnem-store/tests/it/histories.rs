@@ -460,21 +460,18 @@ impl Pair {
         }
         let store = handle.as_deref().unwrap_or(&self.store);
         let theirs_name = theirs.to_string();
-        let result = match resolver {
-            Some(resolver) => store.merge_with(&theirs_name, &resolver, &options),
-            None => {
-                let planned = store.plan_merge(&theirs_name, &options);
-                let merged = store.merge(&theirs_name, &options);
-                assert_eq!(planned.is_ok(), merged.is_ok());
-                if let (Ok(planned), Ok(merged)) = (planned, &merged) {
-                    // The commit that a plan would make has a time of its own.
-                    match (&planned, merged) {
-                        (MergeOutcome::Merged(_), MergeOutcome::Merged(_)) => {}
-                        (planned, merged) => assert_eq!(planned, merged),
-                    }
-                }
-                merged
+        let result = if let Some(resolver) = resolver {
+            store.merge_with(&theirs_name, &resolver, &options)
+        } else {
+            let planned = store.plan_merge(&theirs_name, &options);
+            let merged = store.merge(&theirs_name, &options);
+            assert_eq!(planned.is_ok(), merged.is_ok());
+            match (planned, &merged) {
+                // The commit that a plan would make has a time of its own.
+                (Ok(MergeOutcome::Merged(_)), Ok(MergeOutcome::Merged(_))) | (Err(_), _) => {}
+                (Ok(planned), merged) => assert_eq!(planned, *merged.as_ref().unwrap()),
             }
+            merged
         };
         let is_staged = on.is_none() && !self.model.staged.is_empty();
         if is_staged || plan.is_refused || *stray {

@@ -79,9 +79,9 @@ fn every_verb_is_in_the_model_or_says_where() {
             Some(place) => {
                 assert!(!is_called, "{verb} is in the histories, and needs no other place");
                 let (file, test) = place.split_once("::").unwrap();
-                let text = read(&tests.join(file));
-                assert!(text.contains(verb.as_str()), "{file} does not know {verb}");
-                assert!(text.contains(&format!("fn {test}")), "{file} has no {test}");
+                let source = read(&tests.join(file));
+                assert!(source.contains(verb.as_str()), "{file} does not know {verb}");
+                assert!(source.contains(&format!("fn {test}")), "{file} has no {test}");
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Exports that anybody may have made.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -105,9 +106,12 @@ fn mended(bytes: &[u8]) -> Option<Vec<u8>> {
         }
         lines.push(line);
     }
-    let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let mut text = String::new();
+    for line in lines {
+        writeln!(text, "{line}").unwrap();
+    }
     let blake3 = hash(text.as_bytes()).to_string();
     let end = serde_json::json!({"type": "end", "counts": counts, "blake3": blake3});
-    text.push_str(&format!("{end}\n"));
+    writeln!(text, "{end}").unwrap();
     Some(text.into_bytes())
 }

@@ -31,7 +31,7 @@ pub fn config(bytes: &[u8]) -> Answer {
     assert_eq!(Config::parse(&later).unwrap(), config);
     if let Some(engine) = &config.engine {
         let name = std::path::Path::new(&engine.data_file);
-        assert_eq!(name.file_name(), Some(name.as_os_str()), "{name:?}");
+        assert_eq!(name.file_name(), Some(name.as_os_str()));
     }
     Answer::Accepted
 }

@@ -214,7 +214,7 @@ impl Pair {
             Some(*latest)
         });
         let expected = match moves.iter().zip(latest).filter(|(_, latest)| *latest <= time).last() {
-            Some((moved, _)) => moved.new,
+            Some((last, _)) => last.new,
             None => moves[0]
                 .old
                 .or(moves[0].new)
