@@ -12,7 +12,7 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-openai test-mcp demo demo-svg bench sweep chaos-report fmt lint reference wheel need zsh clean
+.PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-openai test-mcp demo demo-svg bench sweep fuzz chaos-report fmt lint reference wheel need zsh clean
 
 test: test-core test-python test-adapters
 
@@ -27,6 +27,8 @@ test-core: lint zsh
 lint: need
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features --locked -- -D warnings
 	tools/python -m unittest discover --start-directory tools --pattern "test_*.py"
 	tools/python tools/tidy.py
 	tools/python tools/format_pages.py --check
@@ -102,7 +104,12 @@ bench: wheel .venv/bench/ready
 sweep: wheel .venv/test/ready
 	.venv/test/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	MNEM_BENCH_RUNS=80 MNEM_BENCH_LENGTHS=16,64,256 .venv/test/bin/python benchmarks/audit.py
+	MNEM_FUZZ_SECONDS=300 tools/python tools/fuzz.py
 	PROPTEST_CASES=20000 MNEM_CHAOS_CASES=50000 MNEM_CHAOS_STORE_CASES=250 cargo test --workspace --release --locked -- --include-ignored --skip lease::worker --skip places::linux::worker
+
+# Inputs that nobody thought of, for a minute each (fuzz/README.md); it takes a C++ compiler.
+fuzz: need
+	tools/python tools/fuzz.py
 
 # The page about merges of random histories, from a run at the counts of the sweep.
 chaos-report: need

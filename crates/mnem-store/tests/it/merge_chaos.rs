@@ -348,13 +348,7 @@ fn a_third_base_is_merged_into_the_first_two() {
 }
 
 fn empty() -> Model {
-    Model {
-        commits: BTreeMap::new(),
-        branches: BTreeMap::new(),
-        head: Head::Detached(CommitId::from_bytes([0; 32])),
-        staged: BTreeMap::new(),
-        moves: BTreeMap::new(),
-    }
+    Model::new(Head::Detached(CommitId::from_bytes([0; 32])))
 }
 
 fn run_pure() -> Tally {

@@ -21,6 +21,8 @@ pub struct Past {
 #[derive(Clone, Debug)]
 pub struct Model {
     pub commits: BTreeMap<CommitId, Past>,
+    /// The commits in the order in which they were made.
+    pub order: Vec<CommitId>,
     pub branches: BTreeMap<String, CommitId>,
     pub head: Head,
     pub staged: BTreeMap<String, Option<Value>>,
@@ -97,6 +99,17 @@ pub fn join_memories(
 }
 
 impl Model {
+    pub fn new(head: Head) -> Self {
+        Self {
+            commits: BTreeMap::new(),
+            order: Vec::new(),
+            branches: BTreeMap::new(),
+            head,
+            staged: BTreeMap::new(),
+            moves: BTreeMap::new(),
+        }
+    }
+
     /// What these bases say of an id together: each merged into the ones before it, over what
     /// those two last agreed on.
     pub fn agreed(&self, bases: &[CommitId], id: &str) -> Agreed {
@@ -153,8 +166,9 @@ impl Model {
 
     pub fn add(&mut self, commit: CommitId, parents: Vec<CommitId>, memory: Memory) {
         let past = Past { parents, memory };
-        if let Some(known) = self.commits.insert(commit, past.clone()) {
-            assert_eq!(known, past, "one id for two commits");
+        match self.commits.insert(commit, past.clone()) {
+            Some(known) => assert_eq!(known, past, "one id for two commits"),
+            None => self.order.push(commit),
         }
     }
 

@@ -1,22 +1,24 @@
 //! Every question that a store answers, put to it and to the model.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use mnem_store::graph::{is_ancestor, merge_bases};
 use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{DiffTarget, NodeTest};
-use mnem_store::{CommitId, Content, ErrorKind};
+use mnem_store::{CommitId, Content, Error, ErrorKind, MemoryNode};
 
 use crate::histories::{NODES, Pair, memory_of, name, refused, value_of};
 use crate::model::{Memory, diff};
 use crate::support::id;
 
 impl Pair {
-    /// Compares everything.
-    pub fn check(&self) {
+    /// Compares what may change with every step.
+    pub fn check_place(&self) {
         let (store, model) = (&self.store, &self.model);
         assert_eq!(store.head().unwrap(), model.head);
         assert_eq!(store.head_commit().unwrap(), model.tip());
+        assert_eq!(store.resolve_or_head(None).ok(), model.tip());
         let branches: BTreeMap<_, _> =
             store.branches().unwrap().into_iter().map(|(k, v)| (k.to_string(), v)).collect();
         assert_eq!(branches, model.branches);
@@ -31,20 +33,62 @@ impl Pair {
             model.staged.iter().map(|(id, value)| (id.clone(), value.is_some())).collect();
         assert_eq!(staged, expected);
         assert_eq!(memory_of(store.working_memory("", None).unwrap()), model.working());
-        let first: Memory = model
-            .working()
-            .into_iter()
-            .filter(|(name, _)| name.starts_with("n1"))
-            .take(2)
-            .collect();
-        assert_eq!(memory_of(store.working_memory("n1", Some(2)).unwrap()), first);
         let committed = memory_of(store.snapshot().unwrap().memory("", None).unwrap());
         assert_eq!(committed, model.memory(model.tip()));
+        self.check_local();
+    }
+
+    /// Compares everything.
+    pub fn check(&self) {
+        let (store, model) = (&self.store, &self.model);
+        self.check_place();
+        self.check_moves();
+        self.check_reads();
         self.check_commits();
         if let Some(tip) = model.tip() {
             self.check_line(tip);
         }
         self.check_pairs();
+        let default = model.branches.get("main");
+        let taken = default.map(|tip| model.ancestors(*tip)).unwrap_or_default();
+        let unmerged: Vec<_> = store.unmerged().unwrap().into_values().collect();
+        let expected: Vec<_> =
+            model.branches.values().filter(|tip| !taken.contains(tip)).copied().collect();
+        assert_eq!(unmerged, expected);
+    }
+
+    /// Parts of memory: of a person's, of an agent's, and node by node.
+    fn check_reads(&self) {
+        let (store, model) = (&self.store, &self.model);
+        let (committed, working) = (model.memory(model.tip()), model.working());
+        let part = |memory: &Memory, after: &str| -> Memory {
+            let wanted = |(id, _): &(&String, _)| id.starts_with("n1") && id.as_str() > after;
+            let part = memory.iter().filter(wanted).take(2);
+            part.map(|(id, value)| (id.clone(), *value)).collect()
+        };
+        assert_eq!(memory_of(store.working_memory("n1", Some(2)).unwrap()), part(&working, ""));
+        let snapshot = store.snapshot().unwrap();
+        let versions = snapshot.versions("n1", Some(&id("n12")), Some(2)).unwrap();
+        let found: Vec<_> = versions.into_iter().map(|(id, _)| id.to_string()).collect();
+        assert_eq!(found, part(&committed, "n12").into_keys().collect::<Vec<_>>());
+        for name in (0..NODES).map(name) {
+            let value = |node: Option<Arc<MemoryNode>>| node.map(|node| value_of(&node));
+            let node = store.working_node(&id(&name)).unwrap();
+            assert_eq!(value(node), working.get(&name).copied());
+            let node = snapshot.get(&id(&name)).unwrap();
+            assert_eq!(value(node), committed.get(&name).copied());
+            if let Some(node) = store.get_at_hand(&id(&name)) {
+                assert_eq!(value(node), committed.get(&name).copied(), "{name} at hand");
+            }
+        }
+        let told = store.statistics(|_| ()).unwrap();
+        let counts = [committed.len(), model.branches.len(), model.staged.len()];
+        assert_eq!([told.nodes, told.branches, told.staged], counts.map(|count| count as u64));
+        if let Some(tip) = model.tip() {
+            let (found, _) = store.find_object(&tip.to_string()[..12]).unwrap();
+            assert_eq!(found.id(), tip.into());
+            assert_eq!(store.resolve(&tip.to_string()[..12]).unwrap(), tip);
+        }
     }
 
     fn check_commits(&self) {
@@ -81,6 +125,11 @@ impl Pair {
         assert_eq!(store.resolve(&back).unwrap(), chain[chain.len() - 1]);
 
         let good = chain[self.steps % chain.len()];
+        let since = &chain[..=self.steps % chain.len()];
+        let first = store.bisect::<Error>(None, None, |snapshot| {
+            Ok(since.contains(&snapshot.commit().unwrap()))
+        });
+        assert_eq!(first.unwrap(), good);
         for name in (0..NODES).map(name) {
             match (store.blame(&id(&name), None), model.blame(tip, &name)) {
                 (Ok(found), Some(expected)) => {
@@ -130,11 +179,13 @@ impl Pair {
         let revision = good.map(|good| good.to_string());
         let found = store.bisect_node(&id(name), test, None, revision.as_deref());
         let chain = model.chain(bad, good).unwrap();
-        if chain.is_empty() || good.is_some_and(|good| holds(&good)) {
-            return refused(found);
+        let listed = store.flips(&id(name), test, None, revision.as_deref());
+        if chain.is_empty() {
+            refused(found);
+            return refused(listed);
         }
-        let found = found.unwrap();
-        let mut before = false;
+        let mut before = good.is_some_and(|good| holds(&good));
+        let is_at_good = before;
         let mut flips = Vec::new();
         for commit in &chain {
             if holds(commit) != before {
@@ -142,8 +193,14 @@ impl Pair {
                 flips.push((*commit, before));
             }
         }
-        let listed: Vec<_> = found.flips.iter().map(|flip| (flip.commit, flip.holds)).collect();
-        assert_eq!(listed, flips);
+        let listed = listed.unwrap();
+        let told: Vec<_> = listed.iter().map(|flip| (flip.commit, flip.holds)).collect();
+        assert_eq!(told, flips);
+        if is_at_good {
+            return refused(found);
+        }
+        let found = found.unwrap();
+        assert_eq!(found.flips, listed);
         let first = holds(&bad).then(|| *chain.iter().find(|commit| holds(commit)).unwrap());
         assert_eq!(found.first, first);
     }

@@ -7,8 +7,10 @@ use mnem_store::portable::import;
 use mnem_store::{CommitId, Head, InitOptions, NodeId, Store};
 use proptest::prelude::*;
 
-use super::{Pair, history, memory_of};
+use super::steps::history;
+use super::{Pair, memory_of};
 use crate::support::{config, environment};
+use crate::sweep::swept;
 
 fn stream(store: &Store) -> Vec<u8> {
     let mut stream = Vec::new();
@@ -57,16 +59,14 @@ impl Pair {
     }
 }
 
-proptest! {
-    #![proptest_config(config(24))]
-
-    #[test]
-    fn what_is_exported_is_imported(steps in history(40), reproducible in any::<bool>()) {
+#[test]
+fn what_is_exported_is_imported() {
+    swept("model", config(16), (history(40), any::<bool>()), |(steps, reproducible)| {
         let options = InitOptions { reproducible, ..InitOptions::default() };
         let mut pair = Pair::in_memory(&options);
         for step in &steps {
             pair.step(step);
         }
         pair.carried();
-    }
+    });
 }

@@ -1,16 +1,19 @@
 //! revert, restore and undo beside what the model makes of them.
 
-use mnem_store::ops::{MergeOptions, RevertOutcome, Strategy as Side, UndoOutcome};
-use mnem_store::{BranchName, CommitId, Error, Head, Store};
+use std::sync::Arc;
 
-use super::{Answer, Pair, Plan, Planned, branch, refused};
-use crate::model::{Agreed, Memory, join_memories};
+use mnem_store::ops::{MergeOptions, RevertOutcome, Strategy as Side, UndoOutcome};
+use mnem_store::{BranchName, CommitId, Error, ErrorKind, Head, Store};
+
+use super::steps::Answer;
+use super::{Pair, Plan, Planned, branch, refused};
+use crate::model::{Agreed, Memory, Move, join_memories};
 use crate::support::id;
 
 /// Where a step stands: the handle, its branch, and the commit it builds on; none on a detached
 /// HEAD.
 struct Place {
-    handle: Option<Store>,
+    handle: Option<Arc<Store>>,
     at: Option<(BranchName, Option<CommitId>)>,
     is_staged: bool,
 }
@@ -38,7 +41,7 @@ impl Pair {
         let after = self.model.memory(Some(commit));
         let before = self.model.memory(self.model.commits[&commit].parents.first().copied());
         let (plan, options) = self.plan(&place, &after, &before, answers, strategy);
-        let handle = place.handle.as_ref().unwrap_or(&self.store);
+        let handle = place.handle.as_deref().unwrap_or(&self.store);
         let result = handle.revert(&commit.to_string(), &options);
         self.took_back(&place, plan, "revert", result);
     }
@@ -55,7 +58,7 @@ impl Pair {
         let start = place.at.as_ref().and_then(|(_, start)| *start);
         let ours = self.model.memory(start);
         let all = join_memories(&ours, before, |id| Agreed::On(after.get(id).copied()));
-        let plan = Plan::settle(all, &ours, before, answers, strategy);
+        let plan = Plan::settle(all, &ours, before, answers, strategy, None);
         let options = MergeOptions {
             strategy: strategy.map(|ours| if ours { Side::Ours } else { Side::Theirs }),
             resolutions: plan.resolutions.clone(),
@@ -97,10 +100,10 @@ impl Pair {
     pub(super) fn restore(&mut self, on: Option<u8>, name: &str, commit: u8) {
         let Some(commit) = self.commit_at(commit) else { return };
         let place = self.place(on);
-        let handle = place.handle.as_ref().unwrap_or(&self.store);
+        let handle = place.handle.as_deref().unwrap_or(&self.store);
         let result = handle.restore(&id(name), &commit.to_string(), &self.meta(false, None));
         let Some(value) = self.model.memory(Some(commit)).get(name).copied() else {
-            assert_eq!(result.unwrap_err().kind(), mnem_store::ErrorKind::NotFound);
+            assert_eq!(result.unwrap_err().kind(), ErrorKind::NotFound);
             return;
         };
         let Some((branch, Some(start))) = place.at else { return refused(result) };
@@ -124,21 +127,14 @@ impl Pair {
     ) {
         let place = self.place(on);
         let by = by.map(|tester| if tester { "tester" } else { "other" });
-        // The branch's own moves, newest first; what made it is none.
-        let moves = place.at.as_ref().and_then(|(branch, _)| self.model.moves.get(branch.as_str()));
-        let meant = moves
-            .into_iter()
-            .flat_map(|moves| moves.iter().rev())
-            .take_while(|moved| !matches!(moved.verb, "branch" | "delete"))
-            .find(|moved| by.is_none_or(|by| moved.author == by))
-            .cloned();
+        let (meant, is_recorded) = self.meant(&place, by);
         let sides = meant.as_ref().map(|moved| [moved.new, moved.old]);
         let [after, before] = sides.unwrap_or_default().map(|commit| self.model.memory(commit));
         let (plan, mut options) = self.plan(&place, &after, &before, answers, strategy);
-        if by.is_none() {
+        if is_recorded && by.is_none() {
             options.resolutions.clear();
         }
-        let handle = place.handle.as_ref().unwrap_or(&self.store);
+        let handle = place.handle.as_deref().unwrap_or(&self.store);
         let result = handle.undo(by, &options);
         let (Some(meant), Some((branch, start)), false) = (meant, &place.at, place.is_staged)
         else {
@@ -148,7 +144,7 @@ impl Pair {
             assert_eq!((done.undone.old, done.undone.new), (meant.old, meant.new));
             assert_eq!(done.undone.operation.as_str(), meant.verb);
         }
-        if by.is_none() {
+        if is_recorded && by.is_none() {
             assert_eq!(result.unwrap().outcome, UndoOutcome::MovedBack(meant.old));
             self.model.point(branch.as_str(), meant.old, "undo", "tester");
             return;
@@ -165,19 +161,71 @@ impl Pair {
         self.took_back(&place, plan, "undo", result);
     }
 
-    /// The moves of every branch are as the model has them.
-    pub(super) fn check_moves(&self) {
+    /// The move that an undo takes back, and whether there is a record of it.
+    fn meant(&self, place: &Place, by: Option<&str>) -> (Option<Move>, bool) {
+        let Some((branch, start)) = &place.at else { return (None, true) };
+        // The branch's own moves, newest first; what made it is none.
+        for moved in self.model.moves.get(branch.as_str()).into_iter().flatten().rev() {
+            if matches!(moved.verb, "branch" | "delete") {
+                return (None, true);
+            }
+            if by.is_none_or(|by| moved.author == by) {
+                return (Some(moved.clone()), true);
+            }
+        }
+        // Of history that came without records, the last commit is the last move.
+        let moved = start.filter(|_| by.is_none()).map(|start| Move {
+            old: self.model.commits[&start].parents.first().copied(),
+            new: Some(start),
+            verb: "commit",
+            author: String::new(),
+        });
+        (moved, false)
+    }
+
+    /// The moves of every branch are as the model has them, and so is where it was at a time.
+    pub fn check_moves(&self) {
         for (name, moves) in &self.model.moves {
             let name = BranchName::new(name).unwrap();
-            let found = self.store.reflog(Some(&name), None).unwrap();
-            let found: Vec<_> = found
+            let records = self.store.reflog(Some(&name), None).unwrap();
+            let found: Vec<_> = records
                 .iter()
                 .rev()
                 .map(|r| (r.old, r.new, r.operation.as_str(), r.author.as_str()))
                 .collect();
-            let moves: Vec<_> =
+            let expected: Vec<_> =
                 moves.iter().map(|m| (m.old, m.new, m.verb, m.author.as_str())).collect();
-            assert_eq!(found, moves, "{name}");
+            assert_eq!(found, expected, "{name}");
+            let times: Vec<_> = records.iter().rev().map(|record| record.time).collect();
+            for place in [0, times.len() / 2, times.len() - 1] {
+                for time in [times[place] - 1, times[place]] {
+                    self.check_time(&name, moves, &times, time);
+                }
+            }
+        }
+    }
+
+    /// Where a branch was: at the newest move up to then, whose time is the largest so far; before
+    /// the first, at the first parent that was made by then.
+    fn check_time(&self, name: &BranchName, moves: &[Move], times: &[i64], time: i64) {
+        let made = |commit: &CommitId| self.store.commit_object(*commit).unwrap().time <= time;
+        let latest = times.iter().scan(i64::MIN, |latest, time| {
+            *latest = (*latest).max(*time);
+            Some(*latest)
+        });
+        let expected = match moves.iter().zip(latest).filter(|(_, latest)| *latest <= time).last() {
+            Some((last, _)) => last.new,
+            None => moves[0]
+                .old
+                .or(moves[0].new)
+                .and_then(|start| self.model.first_parents(start).into_iter().find(made)),
+        };
+        let revision = format!("{name}@{{{time}}}");
+        match self.store.resolve(&revision) {
+            Ok(found) => assert_eq!(Some(found), expected, "{revision}"),
+            Err(error) => {
+                assert_eq!((error.kind(), expected), (ErrorKind::NotFound, None), "{revision}");
+            }
         }
     }
 }
