@@ -332,7 +332,9 @@ impl RedbBackend {
         if is_damaged {
             self.damaged.fetch_max(generation, Ordering::SeqCst);
         }
-        if !is_well {
+        // What is only examined is as damaged when it is opened again, and whoever reads it on
+        // would lose it.
+        if !is_well && !(is_damaged && self.settings.examine) {
             self.fail(generation);
         }
         result
