@@ -28,8 +28,8 @@ use mnem_store::{
 
 use crate::damage::{Disk, copy_of};
 use crate::original;
+use crate::seeds::{Dice, each_seed, number, tell};
 use crate::support::{environment, id, meta, note, put};
-use crate::sweep::{Dice, number, seeds, tell};
 
 const THREADS: usize = 4;
 /// Nodes of the store that a round starts from.
@@ -540,7 +540,7 @@ fn rounds() {
     let started = Instant::now();
     let mut answers = 0;
     let mut ways: BTreeMap<Way, u64> = BTreeMap::new();
-    let rounds = seeds("MNEM_KILL", "kill::rounds", number("MNEM_KILL_ROUNDS", 10), |seed| {
+    let rounds = each_seed("MNEM_KILL", "kill::rounds", number("MNEM_KILL_ROUNDS", 10), |seed| {
         *ways.entry(round(seed, &mut answers)).or_default() += 1;
     });
     assert!(rounds == 1 || ways.len() == WAYS.len(), "{ways:?}");

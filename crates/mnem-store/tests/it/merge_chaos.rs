@@ -22,8 +22,8 @@ use mnem_store::{BranchName, CommitId, Head, InitOptions, NodeId, NodeVersionId,
 
 use crate::histories::{memory_of, node};
 use crate::model::{Agreed, Joined, Memory, Model, Value, join};
+use crate::seeds::{Dice, asked, each_seed, number, tell};
 use crate::support::{environment, id, meta};
-use crate::sweep::{Dice, asked, number, seeds, tell};
 
 /// What was seen, for the report: a law that nothing tries is not held.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Tally {
 /// Runs the cases of a family, or the one that is asked for.
 fn cases(family: &str, count: u64, mut case: impl FnMut(u64, &mut Tally)) -> Tally {
     let mut tally = Tally::default();
-    seeds("MNEM_CHAOS", &format!("merge_chaos::{family}"), count, |seed| {
+    each_seed("MNEM_CHAOS", &format!("merge_chaos::{family}"), count, |seed| {
         case(seed, &mut tally);
         tally.saw("cases");
     });

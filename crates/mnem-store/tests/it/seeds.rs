@@ -44,7 +44,7 @@ impl Dice {
 
 /// Runs a case for each seed, or for the one that the variable `<name>_SEED` asks for. One that
 /// fails says how to run it alone.
-pub fn seeds(name: &str, test: &str, count: u64, mut case: impl FnMut(u64)) -> u64 {
+pub fn each_seed(name: &str, test: &str, count: u64, mut case: impl FnMut(u64)) -> u64 {
     let variable = format!("{name}_SEED");
     let seeds = match asked(&variable) {
         Some(seed) => {
