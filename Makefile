@@ -12,7 +12,10 @@ PIP := bin/python -m pip install --quiet
 # Expanded by the shell, when the wheel is there.
 WHEEL := target/wheels/mnem_agents-*.whl
 
-.PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-openai test-mcp demo demo-svg bench sweep fuzz chaos-report fmt lint reference wheel need zsh clean
+# The parts of `make sweep`.
+SWEEP_PARTS := audit chaos crash flips fuzz kill properties
+
+.PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-openai test-mcp demo demo-svg bench sweep $(SWEEP_PARTS:%=sweep-%) reliability fuzz chaos-report fmt lint reference wheel need zsh clean
 
 test: test-core test-python test-adapters
 
@@ -32,6 +35,7 @@ lint: need
 	tools/python -m unittest discover --start-directory tools --pattern "test_*.py"
 	tools/python tools/tidy.py
 	tools/python tools/format_pages.py --check
+	tools/python tools/reliability.py --check
 
 # The Python package, against the installed wheel and never the source tree.
 test-python: wheel .venv/test/ready
@@ -100,12 +104,47 @@ bench: wheel .venv/bench/ready
 	.venv/bench/bin/python benchmarks/page.py
 	rm -rf target/bench/data
 
-# The property tests at many more cases; hours, not minutes.
-sweep: wheel .venv/test/ready
+# Every long test, hours in all. Each part can be run alone (`make sweep-kill`) and leaves what it
+# saw in target/sweep/; `make reliability` takes that over into docs/reliability.md.
+SWEEP := MNEM_SWEEP_REPORT=$(CURDIR)/target/sweep
+ENGINE_TESTS := cargo test --package mnem-store --release --locked --test it --
+
+sweep: $(SWEEP_PARTS:%=sweep-%)
+
+# The answers of a store about recorded runs.
+sweep-audit: wheel .venv/test/ready
 	.venv/test/$(PIP) --force-reinstall --no-deps $(WHEEL)
-	MNEM_BENCH_RUNS=80 MNEM_BENCH_LENGTHS=16,64,256 .venv/test/bin/python benchmarks/audit.py
-	MNEM_FUZZ_SECONDS=300 tools/python tools/fuzz.py
-	PROPTEST_CASES=20000 MNEM_CHAOS_CASES=50000 MNEM_CHAOS_STORE_CASES=250 cargo test --workspace --release --locked -- --include-ignored --skip lease::worker --skip places::linux::worker
+	$(SWEEP) MNEM_BENCH_RUNS=80 MNEM_BENCH_LENGTHS=16,64,256 .venv/test/bin/python benchmarks/audit.py
+
+# Merges of random histories.
+sweep-chaos: need
+	$(SWEEP) MNEM_CHAOS_CASES=50000 MNEM_CHAOS_STORE_CASES=250 $(ENGINE_TESTS) merge_chaos::pure merge_chaos::stores
+
+# A bit of every byte of a small store, and random ones of a larger one.
+sweep-flips: need
+	$(SWEEP) $(ENGINE_TESTS) --include-ignored a_flipped_bit_in_any_byte many_random_flips
+
+# Processes that are killed.
+sweep-kill: need
+	$(SWEEP) MNEM_KILL_ROUNDS=100 $(ENGINE_TESTS) kill::
+
+# Machines that stop, and calls that fail.
+sweep-crash: need
+	$(SWEEP) $(ENGINE_TESTS) --include-ignored crash:: --skip crash::kill
+
+# Inputs that nobody thought of.
+sweep-fuzz: need
+	$(SWEEP) MNEM_FUZZ_SECONDS=300 tools/python tools/fuzz.py
+
+# All tests, with many more cases of each property.
+sweep-properties: need
+	PROPTEST_CASES=20000 tools/python tools/reliability.py --run properties \
+		"all tests of the Rust crates, each property at 78 times its cases" \
+		cargo test --workspace --release --locked
+
+# Takes the results of the sweep over.
+reliability: need
+	tools/python tools/reliability.py --keep
 
 # Inputs that nobody thought of, for a minute each (fuzz/README.md); it takes a C++ compiler.
 fuzz: need

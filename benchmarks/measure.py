@@ -190,6 +190,16 @@ def save(part: str, figures: Any) -> None:
     (PLACE / f"{part}.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
 
 
+def tell_sweep(name: str, cases: int, held: int, started: float, note: str) -> None:
+    """Leaves what a part of the sweep saw in the folder that `MNEM_SWEEP_REPORT` names."""
+    if folder := os.environ.get("MNEM_SWEEP_REPORT"):
+        told = {"name": name, "cases": cases, "failures": cases - held, "note": note}
+        told["seconds"] = round(time.monotonic() - started)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        text = json.dumps(told, indent=2) + "\n"
+        (Path(folder) / f"{name}.json").write_text(text, encoding="utf-8")
+
+
 def load(part: str) -> Any:
     path = PLACE / f"{part}.json"
     if not path.exists():

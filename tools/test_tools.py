@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tempfile
 import unittest
@@ -10,6 +11,7 @@ from typing import Any
 
 import dependencies
 import format_pages
+import reliability
 import tidy
 
 TOOLS = Path(__file__).resolve().parent
@@ -78,6 +80,20 @@ class Tidy(unittest.TestCase):
         }.items():
             found = self.check(tidy.invariants_name_tests, tests | {"ARCHITECTURE.md": text})
             self.assertEqual(len(found), 1, text)
+            self.assertIn(problem, found[0])
+
+    def test_promises_name_tests(self) -> None:
+        page, tests = "docs/reliability.md", {"tests/it/a.rs": "fn holds() {}"}
+        head = "| promise | test |\n| --- | --- |\n"
+        good = head + "| it holds | `tests/it/a.rs::holds` |\n\n| other | table |\n"
+        self.assertEqual(self.check(tidy.promises_name_tests, tests | {page: good}), [])
+        for row, problem in {
+            "| it is so | |\n": "no test holds",
+            "| it holds | `tests/it/a.rs::hold` |\n": "has no test hold",
+            "| it holds | `tests/it/c.rs::holds` |\n": "does not exist",
+        }.items():
+            found = self.check(tidy.promises_name_tests, tests | {page: head + row})
+            self.assertEqual(len(found), 1, row)
             self.assertIn(problem, found[0])
 
     def test_records_are_indexed(self) -> None:
@@ -170,6 +186,39 @@ class FormatPages(unittest.TestCase):
         self.assertIn("| m | a node | none |", refused)
         golden = format_pages.golden([row | {"id": "ff", "format": "2"}])
         self.assertIn("id    ff\ncbor  " + "00" * 300, golden)
+
+
+class Reliability(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.swept, self.kept = Path(folder.name) / "swept", Path(folder.name) / "kept"
+        self.swept.mkdir()
+
+    def test_a_page_has_the_figures_that_were_kept(self) -> None:
+        self.assertEqual(reliability.keep(self.swept, self.kept), 0)
+        for name, failures in [("kill", 0), ("flips", 2)]:
+            result = {"name": name, "cases": 1000, "failures": failures, "seconds": 300}
+            (self.swept / f"{name}.json").write_text(json.dumps(result | {"note": "of it"}))
+        self.assertEqual(reliability.keep(self.swept, self.kept), 2)
+        results = reliability.load(self.kept)
+        blank = "a <!-- sweep {} -->old<!-- end --> b"
+        for name, figure in [
+            ("kill", "1,000 cases, none failed"),
+            ("flips", "1,000 cases, 2 failed"),
+            ("crash", "not in the last sweep"),
+        ]:
+            page = reliability.page(blank.format(name), results)
+            self.assertEqual(page, blank.format(name).replace("old", figure))
+            self.assertEqual(reliability.page(page, results), page)
+        page = reliability.page("<!-- sweep -->\n<!-- end -->", results)
+        self.assertIn("| flips | 1,000 | 2 | of it | 5 min | 20", page)
+        self.assertIn(" cores, ", page)
+
+    def test_tests_are_counted(self) -> None:
+        end = "test result: {}. {} passed; {} failed; 1 ignored; 0 measured\n"
+        output = end.format("ok", 40, 0) + "running\n" + end.format("FAILED", 2, 1)
+        self.assertEqual(reliability.counted(output), (42, 1))
 
 
 class Needs(unittest.TestCase):

@@ -105,9 +105,20 @@ def top_level_names(group: str) -> list[str]:
     return [name for name in names if name]
 
 
+NAMED_TEST = re.compile(r"`([\w./-]+\.(?:rs|py))::(\w+)`")
+
+
+def missing_tests(root: Path, files: list[str], page: str, text: str) -> Iterator[str]:
+    """What is wrong with the tests that a text of a page names."""
+    for path, name in NAMED_TEST.findall(text):
+        if path not in files:
+            yield f"{page}: {path} does not exist and has no test {name}."
+        elif not re.search(rf"\b(?:fn|def) {name}\b", (root / path).read_text("utf-8")):
+            yield f"{page}: {path} has no test {name}."
+
+
 def invariants_name_tests(root: Path, files: list[str]) -> Iterator[str]:
     file = "ARCHITECTURE.md"
-    named = re.compile(r"`([\w./-]+\.(?:rs|py))::(\w+)`")
     found = False
     for paragraph in (root / file).read_text(encoding="utf-8").split("\n\n"):
         for item in re.split(r"\n(?=- )", paragraph):
@@ -115,16 +126,28 @@ def invariants_name_tests(root: Path, files: list[str]) -> Iterator[str]:
                 continue
             found = True
             start = " ".join(item.split())[:70]
-            tests = named.findall(item)
-            if not tests:
+            if not NAMED_TEST.search(item):
                 yield f"{file}: no test holds “{start}…”."
-            for path, name in tests:
-                if path not in files:
-                    yield f"{file}: {path} does not exist and has no test {name}."
-                elif not re.search(rf"\b(?:fn|def) {name}\b", (root / path).read_text("utf-8")):
-                    yield f"{file}: {path} has no test {name}."
+            yield from missing_tests(root, files, file, item)
     if not found:
         yield f"{file} states no invariant."
+
+
+def promises_name_tests(root: Path, files: list[str]) -> Iterator[str]:
+    """Each row of a table that promises something names the tests that hold it."""
+    file = "docs/reliability.md"
+    if file not in files:
+        return
+    is_promise = False
+    for line in lines(root, file):
+        if not line.startswith("|"):
+            is_promise = False
+        elif line.startswith("| promise"):
+            is_promise = True
+        elif is_promise and not line.startswith("| ---"):
+            if not NAMED_TEST.search(line):
+                yield f"{file}: no test holds “{line[2:70]}…”."
+            yield from missing_tests(root, files, file, line)
 
 
 def records_are_indexed(root: Path, files: list[str]) -> Iterator[str]:
@@ -181,6 +204,7 @@ RULES: list[Rule] = [
     file_sizes,
     layer_imports,
     invariants_name_tests,
+    promises_name_tests,
     records_are_indexed,
     test_files_are_listed,
     no_machine_paths,

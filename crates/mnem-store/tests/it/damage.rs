@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use mnem_store::ops::{Changes, Finding, MergeOptions, MergeOutcome, UndoOutcome};
@@ -9,6 +10,7 @@ use mnem_store::store::local::LocalEdit;
 use mnem_store::{BranchName, InitOptions, Store};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
+use crate::seeds::said;
 use crate::support::{environment, id, meta, note, put, remove};
 
 pub type Definition<'t> = TableDefinition<'t, &'static [u8], &'static [u8]>;
@@ -154,7 +156,7 @@ pub fn drop_row(transaction: &WriteTransaction, table: &'static str, key: &[u8])
     assert!(rows.remove(key).unwrap().is_some());
 }
 
-/// Flips a bit of random bytes of a store of some megabytes.
+/// Flips a bit of random bytes of a store of some megabytes. One that fails says which it was.
 pub fn flips(count: u64, mut each: impl FnMut(u64, &Disk)) {
     let disk = Disk::filled(300);
     let whole = fs::read(disk.file("store.redb")).unwrap();
@@ -168,6 +170,7 @@ pub fn flips(count: u64, mut each: impl FnMut(u64, &Disk)) {
     // redb panics on damage, and is caught; backtraces say nothing.
     std::panic::set_hook(Box::new(|_| {}));
     let mut random = 7_u64;
+    let mut failed = None;
     for number in 0..count {
         random =
             random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -178,7 +181,11 @@ pub fn flips(count: u64, mut each: impl FnMut(u64, &Disk)) {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (random >> 60 & 7);
         fs::write(disk.file("store.redb"), &bytes).unwrap();
-        each(number, &disk);
+        if let Err(reason) = catch_unwind(AssertUnwindSafe(|| each(number, &disk))) {
+            failed = Some(format!("flip {number}, of the byte {at}: {}", said(&*reason)));
+            break;
+        }
     }
     std::panic::set_hook(hook);
+    assert!(failed.is_none(), "{}", failed.unwrap());
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Instant;
 
 use mnem_store::backend::{
     Backend, Batch, Derived, Entry, Expected, Found, LocalTable, MemoryBackend, Operation, Record,
@@ -14,6 +15,7 @@ use mnem_store::{BranchName, Commit, CommitId, Environment, InitOptions, NodeVer
 use redb::{ReadableTable, ReadableTableMetadata, WriteTransaction};
 
 use crate::damage::{Definition, Disk, bytes, drop_row, flips, keys, set};
+use crate::seeds::tell;
 use crate::support::{environment, id, put};
 
 fn name(text: &str) -> BranchName {
@@ -387,7 +389,8 @@ fn a_commit_without_a_record_a_draft_without_a_node_and_a_time_to_come_are_found
     );
 }
 
-fn random_flips(count: u64) {
+/// How many of so many flips no check sees.
+fn random_flips(count: u64) -> u64 {
     let mut unseen = 0;
     flips(count, |_, disk| {
         let examined = Environment { examine: true, ..environment() };
@@ -396,6 +399,7 @@ fn random_flips(count: u64) {
     });
     // Most bytes of a page say something.
     assert!(unseen < count / 2, "{unseen} of {count}");
+    unseen
 }
 
 #[test]
@@ -406,5 +410,9 @@ fn random_flips_are_found_and_end_nothing() {
 #[test]
 #[ignore = "minutes long; `make sweep` runs it"]
 fn many_random_flips_are_found_and_end_nothing() {
-    random_flips(3_000);
+    let started = Instant::now();
+    let unseen = random_flips(3_000);
+    let note =
+        format!("random flips of a store of 300 commits; {unseen} in bytes that say nothing");
+    tell("flips-fsck", 3_000, started, note);
 }

@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use mnem_store::backend::cache::Objects;
 use mnem_store::backend::{Backend, Batch, MemoryBackend};
@@ -22,42 +22,8 @@ use mnem_store::{BranchName, CommitId, Head, InitOptions, NodeId, NodeVersionId,
 
 use crate::histories::{memory_of, node};
 use crate::model::{Agreed, Joined, Memory, Model, Value, join};
+use crate::seeds::{Dice, asked, each_seed, number, tell};
 use crate::support::{environment, id, meta};
-
-/// A number that the environment may set: the sweep runs the same tests with larger ones.
-#[allow(clippy::disallowed_methods)] // a test may be asked for more cases; the engine may not
-fn asked(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|text| !text.is_empty())
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    asked(name).map_or(default, |text| text.parse().expect("a number"))
-}
-
-/// `SplitMix64` (Steele, Lea and Flood, 2014): a seed is a case.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        usize::try_from(self.next() % count as u64).unwrap()
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
 
 /// What was seen, for the report: a law that nothing tries is not held.
 #[derive(Default)]
@@ -76,27 +42,10 @@ impl Tally {
 /// Runs the cases of a family, or the one that is asked for.
 fn cases(family: &str, count: u64, mut case: impl FnMut(u64, &mut Tally)) -> Tally {
     let mut tally = Tally::default();
-    let seeds = match asked("MNEM_CHAOS_SEED") {
-        Some(seed) => {
-            let seed = seed.parse().expect("a seed");
-            seed..seed + 1
-        }
-        None => 0..count,
-    };
-    for seed in seeds {
-        if let Err(reason) = catch_unwind(AssertUnwindSafe(|| case(seed, &mut tally))) {
-            let reason = reason
-                .downcast_ref::<String>()
-                .cloned()
-                .or_else(|| reason.downcast_ref::<&str>().map(ToString::to_string))
-                .unwrap_or_default();
-            panic!(
-                "seed {seed} of {family}: {reason}\nrun it alone: MNEM_CHAOS_SEED={seed} \
-                 cargo test -p mnem-store --test it merge_chaos::{family}"
-            );
-        }
+    each_seed("MNEM_CHAOS", &format!("merge_chaos::{family}"), count, |seed| {
+        case(seed, &mut tally);
         tally.saw("cases");
-    }
+    });
     tally
 }
 
@@ -361,7 +310,9 @@ fn run_pure() -> Tally {
 
 #[test]
 fn pure() {
+    let started = Instant::now();
     let tally = run_pure();
+    tell("chaos-states", tally.of("cases"), started, "random states and graphs, merged both ways");
     if tally.of("cases") >= 600 {
         for seen in [
             "clean merges of states",
@@ -555,7 +506,9 @@ fn run_stores() -> Tally {
 
 #[test]
 fn stores() {
+    let started = Instant::now();
     let tally = run_stores();
+    tell("chaos-stores", tally.of("cases"), started, "histories of whole stores, merged both ways");
     if tally.of("cases") >= 24 {
         for seen in [
             "clean merges",

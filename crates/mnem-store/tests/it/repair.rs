@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use mnem_store::backend::Record;
 use mnem_store::ops::log::LogOptions;
@@ -12,6 +13,7 @@ use mnem_store::{BranchName, CommitId, Entropy, Environment, Error, ErrorKind, N
 use redb::{ReadableTable, WriteTransaction};
 
 use crate::damage::{Definition, Disk, bytes, copy_of, drop_row, flips, keys, set};
+use crate::seeds::tell;
 use crate::support::{environment, id, put, remove};
 
 /// Randomness that is new each time, so that a name that is drawn anew is new.
@@ -426,7 +428,7 @@ fn a_stop_at_any_step_leaves_the_store_before_or_after() {
     }
 }
 
-fn random_repairs(count: u64) {
+fn random_repairs(count: u64) -> String {
     let (mut repaired, mut refused) = (0, 0);
     flips(count, |_, disk| {
         let copy = copy_of(disk.root());
@@ -446,7 +448,9 @@ fn random_repairs(count: u64) {
             }
         }
     });
-    assert!(repaired > refused, "{repaired} repaired, {refused} refused");
+    let told = format!("{repaired} repaired, {refused} refused");
+    assert!(repaired > refused, "{told}");
+    told
 }
 
 #[test]
@@ -457,5 +461,7 @@ fn random_flips_are_repaired() {
 #[test]
 #[ignore = "minutes long; `make sweep` runs it"]
 fn many_random_flips_are_repaired() {
-    random_repairs(1_000);
+    let started = Instant::now();
+    let told = random_repairs(1_000);
+    tell("flips-repair", 1_000, started, format!("random flips of a store of 300 commits; {told}"));
 }

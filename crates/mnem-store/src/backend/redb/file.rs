@@ -15,7 +15,7 @@
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -95,6 +95,8 @@ pub struct RedbBackend {
     failed: AtomicU64,
     /// The newest generation that met damage.
     damaged: AtomicU64,
+    /// How many inspections run: see [`RedbBackend::run_reading`].
+    inspections: AtomicU64,
 }
 
 /// How a file is opened.
@@ -283,6 +285,7 @@ impl RedbBackend {
             writer: Mutex::new(()),
             failed: AtomicU64::new(0),
             damaged: AtomicU64::new(0),
+            inspections: AtomicU64::new(0),
         })
     }
 
@@ -328,6 +331,25 @@ impl RedbBackend {
         generation: u64,
         work: impl FnOnce() -> Result<T, Fault>,
     ) -> Result<T, BackendError> {
+        self.run_unless(generation, false, work)
+    }
+
+    /// The same for calls that only read. While the file is inspected damage does not close it:
+    /// the inspection would lose what it reads, and opened again the file is as damaged.
+    pub(super) fn run_reading<T>(
+        &self,
+        generation: u64,
+        work: impl FnOnce() -> Result<T, Fault>,
+    ) -> Result<T, BackendError> {
+        self.run_unless(generation, self.inspections.load(Ordering::SeqCst) > 0, work)
+    }
+
+    fn run_unless<T>(
+        &self,
+        generation: u64,
+        is_inspected: bool,
+        work: impl FnOnce() -> Result<T, Fault>,
+    ) -> Result<T, BackendError> {
         // What is not said below is a panic.
         let (mut is_well, mut is_damaged) = (false, true);
         let result = guarded(&self.name, || {
@@ -339,7 +361,7 @@ impl RedbBackend {
         if is_damaged {
             self.damaged.fetch_max(generation, Ordering::SeqCst);
         }
-        if !is_well {
+        if !is_well && !(is_inspected && is_damaged) {
             self.fail(generation);
         }
         result
@@ -491,7 +513,14 @@ impl Backend for RedbBackend {
     }
 
     fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
-        check::inspect(&self.moment()?, tell)
+        let moment = self.moment()?;
+        self.inspections.fetch_add(1, Ordering::SeqCst);
+        let inspected = catch_unwind(AssertUnwindSafe(|| check::inspect(&moment, tell)));
+        self.inspections.fetch_sub(1, Ordering::SeqCst);
+        if self.damaged.load(Ordering::SeqCst) >= moment.generation {
+            self.fail(moment.generation);
+        }
+        inspected.unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 

@@ -46,7 +46,7 @@ impl RedbView<'_> {
         &self,
         question: impl FnOnce(&Moment) -> Result<T, Fault>,
     ) -> Result<T, BackendError> {
-        self.backend.run(self.generation, || question(&self.moment))
+        self.backend.run_reading(self.generation, || question(&self.moment))
     }
 }
 
