@@ -22,19 +22,34 @@ class History:
 
     _handle: _mnem.Store
 
-    def log(self, *, first_parent: bool = False, limit: int | None = None) -> list[Commit]:
+    def log(
+        self,
+        *,
+        first_parent: bool = False,
+        limit: int | None = None,
+        node: str | None = None,
+        at: str | None = None,
+    ) -> list[Commit]:
         """The history, newest first: a child always before its parents, HEAD first.
 
         ``first_parent`` leaves out what merges brought; ``limit`` reads only what it returns.
-        Empty on a branch without a commit.
+        With ``node``, the id of one, only the commits that made it say what no parent says, or
+        removed it; that costs its changes and not the history. ``at`` is the revision to begin
+        at, HEAD unless given. Empty on a branch without a commit; InvalidRefError when ``at``
+        names none.
 
         >>> store = mnem.open(":memory:")
         >>> _ = mnem.agents.remember(store, "plan", "basic")
         >>> _ = mnem.agents.revise(store, "plan", "enterprise")
         >>> [commit.message for commit in store.log()]
         ['revise plan', 'remember plan']
+        >>> _ = mnem.agents.remember(store, "seats", 3)
+        >>> [commit.message for commit in store.log(node="plan", limit=1)]
+        ['revise plan']
+        >>> [commit.message for commit in store.log(at="HEAD~2")]
+        ['remember plan']
         """
-        return self._handle.log(first_parent, limit)
+        return self._handle.log(first_parent, limit, node, at)
 
     def diff(self, frm: str | None = None, to: str | None = None) -> list[NodeChange]:
         """What changed between two revisions, in the order of the ids.

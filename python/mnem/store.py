@@ -18,7 +18,7 @@ from .errors import InvalidRefError
 from .types import MemoryNode, Provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
@@ -486,6 +486,7 @@ class Store(History):
         time_ms: int | None = None,
         base: str | None = None,
         allow_empty: bool = False,
+        local: Iterable[tuple[str, bytes, bytes | None]] = (),
     ) -> str:
         """Write changes as one commit on this handle's branch; returns the commit's id.
 
@@ -493,16 +494,23 @@ class Store(History):
         which removes the node (content that *is* null takes a MemoryNode). All or nothing, in
         one transaction, beside staging. A write that changes nothing makes no commit and
         returns the current one. With ``base``, a revision, ConflictError when the branch no
-        longer says what it said there of a node that is changed. ``author`` and ``time_ms`` are
-        as in :meth:`commit`. InvalidRefError for what :meth:`add` refuses and on a detached HEAD.
+        longer says what it said there of a node that is changed. ``local`` has rows of
+        :meth:`local` that are written in the same transaction, each the name of its owner, a key
+        and a value, or ``None``, which deletes it; a write that changes nothing writes them too.
+        ``author`` and ``time_ms`` are as in :meth:`commit`. InvalidRefError for what :meth:`add`
+        refuses and on a detached HEAD.
 
         >>> store = mnem.open(":memory:")
         >>> first = store.write({"plan": "basic", "seats": 3}, message="learn")
         >>> _ = store.write({"seats": None}, message="the seats were a guess", base=first)
         >>> list(store.memory())
         ['plan']
+        >>> vector = ("vectors", b"plan", b"1")
+        >>> _ = store.write({"plan": "pro"}, message="learn", local=[vector])
+        >>> store.local("vectors").get(b"plan")
+        b'1'
         """
-        return self._handle.write(changes, message, author, time_ms, base, allow_empty)
+        return self._handle.write(changes, message, author, time_ms, base, allow_empty, local)
 
     def update(
         self,
@@ -513,6 +521,7 @@ class Store(History):
         time_ms: int | None = None,
         base: str | None = None,
         allow_empty: bool = False,
+        local: Iterable[tuple[str, bytes, bytes | None]] = (),
     ) -> str:
         """Read, decide and write in one turn; returns the commit's id.
 
@@ -530,7 +539,7 @@ class Store(History):
         >>> store.get("visits").content
         3
         """
-        return self._handle.update(fn, message, author, time_ms, base, allow_empty)
+        return self._handle.update(fn, message, author, time_ms, base, allow_empty, local)
 
     def merge(
         self,

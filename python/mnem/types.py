@@ -8,7 +8,7 @@ Long: small classes of one kind, with an example each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
@@ -61,6 +61,10 @@ class Provenance:
         }
 
 
+# Of every node that came from nowhere, told by identity.
+NOWHERE = Provenance()
+
+
 @dataclass(slots=True)
 class MemoryNode:
     """One version of one memory.
@@ -78,7 +82,7 @@ class MemoryNode:
     id: str
     content: Any
     content_kind: str = "note"
-    provenance: Provenance = field(default_factory=Provenance)
+    provenance: Provenance = NOWHERE
     event_time: int | None = None
     valid_from: int | None = None
     valid_to: int | None = None

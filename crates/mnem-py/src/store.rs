@@ -273,10 +273,12 @@ impl PyStore {
         time_ms: Option<i64>,
         base: Option<Text>,
         allow_empty: bool,
+        local: &Bound<'_, PyAny>,
     ) -> PyResult<String> {
         guarded(|| {
             let changes = types::changes_from_python(changes)?;
             let mut meta = meta(message, author, time_ms, allow_empty);
+            meta.local = types::local_from_python(local)?;
             let commit = py.detach(|| {
                 meta.base = base.map(|revision| self.0.resolve(&revision)).transpose()?;
                 self.0.write(changes, &meta)
@@ -295,9 +297,11 @@ impl PyStore {
         time_ms: Option<i64>,
         base: Option<Text>,
         allow_empty: bool,
+        local: &Bound<'_, PyAny>,
     ) -> PyResult<String> {
         guarded(|| {
             let mut meta = meta(message, author, time_ms, allow_empty);
+            meta.local = types::local_from_python(local)?;
             // What the callable raises goes around the core, which has no room for it.
             let mut raised = None;
             let written = py.detach(|| {
@@ -421,11 +425,20 @@ impl PyStore {
         py: Python<'py>,
         first_parent: bool,
         limit: Option<usize>,
+        node: Option<Text>,
+        at: Option<Text>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
-            let options = LogOptions { start: None, first_parent, limit };
+            let node = node.map(|id| NodeId::from_stored(id.into_string()));
+            let commits = py.detach(|| {
+                let start = at.map(|revision| self.0.resolve(&revision)).transpose()?;
+                let options = LogOptions { start, first_parent, limit };
+                let Some(node) = node else { return self.0.log(&options) };
+                let events = self.0.node_log(&node, &options)?;
+                Ok(events.into_iter().map(|event| (event.id, event.commit)).collect())
+            })?;
             let list = PyList::empty(py);
-            for (id, commit) in py.detach(|| self.0.log(&options))? {
+            for (id, commit) in commits {
                 list.append(types::commit_to_python(py, id, &commit)?)?;
             }
             Ok(list)

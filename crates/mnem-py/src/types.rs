@@ -13,6 +13,7 @@ use mnem_store::portable::Carried;
 use mnem_store::portable::chat::ChatReport;
 use mnem_store::portable::plain::JsonReport;
 use mnem_store::store::FormatVersion;
+use mnem_store::store::local::LocalEdit;
 use mnem_store::store::snapshot::Memory;
 use mnem_store::{
     Commit, CommitId, Content, ContentKind, Error, MemoryNode, NodeId, NodeVersionId, Provenance,
@@ -20,6 +21,7 @@ use mnem_store::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyMapping, PyNone, PyString, PyTuple};
 
@@ -62,10 +64,9 @@ struct Nodes<'py> {
 impl<'py> Nodes<'py> {
     fn new(py: Python<'py>) -> PyResult<Self> {
         let NodeClasses { node, provenance, nowhere } = CLASSES.get_or_try_init(py, || {
-            let provenance = class(py, "Provenance")?;
-            let nowhere = provenance.call0()?.unbind();
-            let node = class(py, "MemoryNode")?.unbind();
-            Ok::<_, PyErr>(NodeClasses { node, provenance: provenance.unbind(), nowhere })
+            let class = |name| class(py, name).map(Bound::unbind);
+            let (node, provenance) = (class("MemoryNode")?, class("Provenance")?);
+            Ok::<_, PyErr>(NodeClasses { node, provenance, nowhere: class("NOWHERE")? })
         })?;
         Ok(Self { node: node.bind(py), provenance: provenance.bind(py), nowhere: nowhere.bind(py) })
     }
@@ -93,6 +94,21 @@ impl<'py> Nodes<'py> {
 
     fn optional(&self, node: Option<&Arc<MemoryNode>>) -> Made<'py> {
         optional(self.node.py(), node, |node| self.make(node))
+    }
+
+    fn read_provenance(&self, object: &Bound<'py, PyAny>) -> Result<Provenance, Failure> {
+        if object.is(self.nowhere) {
+            return Ok(Provenance::default());
+        }
+        expect_instance(object, self.provenance)?;
+        let py = object.py();
+        Ok(Provenance {
+            agent_step: optional_text(object, intern!(py, "agent_step"))?,
+            observation: optional_text(object, intern!(py, "observation"))?,
+            tool_call: optional_text(object, intern!(py, "tool_call"))?,
+            source: optional_text(object, intern!(py, "source"))?,
+            note: optional_text(object, intern!(py, "note"))?,
+        })
     }
 }
 
@@ -312,24 +328,17 @@ pub fn chat_report_to_python<'py>(py: Python<'py>, report: &ChatReport) -> Made<
 /// Reads a `MemoryNode`.
 pub fn node_from_python(object: &Bound<'_, PyAny>) -> Result<MemoryNode, Failure> {
     let py = object.py();
-    expect_instance(object, "MemoryNode")?;
-    let provenance = object.getattr(intern!(py, "provenance"))?;
-    expect_instance(&provenance, "Provenance")?;
+    let classes = Nodes::new(py)?;
+    expect_instance(object, classes.node)?;
     let time = |name| object.getattr(name)?.extract::<Option<i64>>();
     Ok(MemoryNode {
-        id: NodeId::from_stored(text(object, "id")?),
+        id: NodeId::from_stored(text(object, intern!(py, "id"))?),
         content: content_from_python(&object.getattr(intern!(py, "content"))?)?,
-        content_kind: content_kind(&text(object, "content_kind")?)?,
-        provenance: Provenance {
-            agent_step: optional_text(&provenance, "agent_step")?,
-            observation: optional_text(&provenance, "observation")?,
-            tool_call: optional_text(&provenance, "tool_call")?,
-            source: optional_text(&provenance, "source")?,
-            note: optional_text(&provenance, "note")?,
-        },
-        event_time: time("event_time")?,
-        valid_from: time("valid_from")?,
-        valid_to: time("valid_to")?,
+        content_kind: content_kind(&text(object, intern!(py, "content_kind"))?)?,
+        provenance: classes.read_provenance(&object.getattr(intern!(py, "provenance"))?)?,
+        event_time: time(intern!(py, "event_time"))?,
+        valid_from: time(intern!(py, "valid_from"))?,
+        valid_to: time(intern!(py, "valid_to"))?,
         derived_from: lineage_from_python(&object.getattr(intern!(py, "derived_from"))?)?,
         salt: None,
     })
@@ -352,14 +361,14 @@ fn lineage_from_python(object: &Bound<'_, PyAny>) -> Result<Vec<Lineage>, Failur
 /// Reads a mapping from node id to content, a `MemoryNode`, or `None`, which removes the node.
 pub fn changes_from_python(object: &Bound<'_, PyAny>) -> Result<Changes, Failure> {
     let mapping = object.cast::<PyMapping>().map_err(PyErr::from)?;
-    let node_class = class(object.py(), "MemoryNode")?;
+    let node_class = Nodes::new(object.py())?.node;
     let mut changes = Changes::new();
     for item in mapping.items()? {
         let (id, value) = item.extract::<(Text, Bound<'_, PyAny>)>()?;
         let id = NodeId::from_stored(id.into_string());
         let node = if value.is_none() {
             None
-        } else if value.is_instance(&node_class)? {
+        } else if value.is_instance(node_class)? {
             Some(node_from_python(&value)?)
         } else {
             Some(MemoryNode::note(id.clone(), content_from_python(&value)?))
@@ -367,6 +376,20 @@ pub fn changes_from_python(object: &Bound<'_, PyAny>) -> Result<Changes, Failure
         changes.insert(id, node);
     }
     Ok(changes)
+}
+
+/// Reads edits of local rows: owner, key and value, or `None`, which deletes the row.
+pub fn local_from_python(object: &Bound<'_, PyAny>) -> Result<Vec<LocalEdit>, Failure> {
+    let edit = |edit: PyResult<Bound<'_, PyAny>>| {
+        let (owner, key, value) =
+            edit?.extract::<(Text, PyBackedBytes, Option<PyBackedBytes>)>()?;
+        Ok(LocalEdit {
+            owner: owner.into_string(),
+            key: key.to_vec(),
+            value: value.map(|value| value.to_vec()),
+        })
+    };
+    object.try_iter()?.map(edit).collect()
 }
 
 /// Reads a mapping from node id to `"ours"`, `"theirs"`, `"base"`, `"delete"` or a `MemoryNode`.
@@ -417,21 +440,24 @@ fn content_kind(name: &str) -> Result<ContentKind, Error> {
     })
 }
 
-fn expect_instance(object: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
-    if object.is_instance(&class(object.py(), name)?)? {
+fn expect_instance<'py>(object: &Bound<'py, PyAny>, class: &Bound<'py, PyAny>) -> PyResult<()> {
+    if object.is_instance(class)? {
         Ok(())
     } else {
-        let found = object.get_type().name()?;
+        let (name, found) = (class.getattr("__name__")?, object.get_type().name()?);
         Err(PyTypeError::new_err(format!("expected a mnem.{name}, not {found}")))
     }
 }
 
-fn text(object: &Bound<'_, PyAny>, name: &str) -> Result<String, Failure> {
+fn text<'py>(object: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) -> Result<String, Failure> {
     optional_text(object, name)?
         .ok_or_else(|| PyTypeError::new_err(format!("{name} must be a str, not None")).into())
 }
 
-fn optional_text(object: &Bound<'_, PyAny>, name: &str) -> Result<Option<String>, Failure> {
+fn optional_text<'py>(
+    object: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> Result<Option<String>, Failure> {
     let value = object.getattr(name)?;
     if value.is_none() {
         return Ok(None);

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::{Backend, BackendError, Outcome, Position, View};
+use super::{Backend, BackendError, Batch, ChangeSet, Entry, Operation, Outcome, Position, View};
 use crate::codec::encoded::hash;
 use crate::codec::{Encoded, strict};
 use crate::error::Error;
 use crate::id::{CommitId, NodeVersionId, ObjectId, StateId};
-use crate::object::{Commit, MemoryNode, Object, StateNode};
+use crate::object::{Commit, MemoryNode, Object, Shared, StateNode};
 
 /// How many bytes of decoded objects are kept unless told otherwise.
 pub const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
@@ -23,26 +23,30 @@ pub struct Objects {
     backend: Arc<dyn Backend>,
     cache: Arc<Cache<ObjectId, Cached, ByBytes>>,
     positions: Arc<Cache<CommitId, Position>>,
+    written: Arc<Cache<CommitId, Arc<ChangeSet>, ByBytes>>,
     /// Where commits stand that have no record to say so, all of them: a store without records
     /// is walked once, not once for each commit.
     walked: Arc<Mutex<BTreeMap<CommitId, Position>>>,
 }
 
+/// An object and the length of its encoding.
 #[derive(Clone, Debug)]
-enum Cached {
-    Node(Arc<MemoryNode>, u32),
-    State(Arc<StateNode>, u32),
-    Commit(Arc<Commit>, u32),
-}
+struct Cached(Shared, usize);
 
 #[derive(Clone, Debug)]
 struct ByBytes;
 
 impl Weighter<ObjectId, Cached> for ByBytes {
     fn weight(&self, _: &ObjectId, cached: &Cached) -> u64 {
-        let (Cached::Node(_, bytes) | Cached::State(_, bytes) | Cached::Commit(_, bytes)) = cached;
         // Decoded, an object takes about twice its encoding, and some for itself.
-        u64::from(*bytes) * 2 + 160
+        cached.1 as u64 * 2 + 160
+    }
+}
+
+impl Weighter<CommitId, Arc<ChangeSet>> for ByBytes {
+    fn weight(&self, _: &CommitId, changes: &Arc<ChangeSet>) -> u64 {
+        // An id of a node and two of versions, about.
+        changes.len() as u64 * 160 + 100
     }
 }
 
@@ -56,6 +60,7 @@ impl Objects {
             backend,
             cache: Arc::new(Cache::with_weighter(about, cache_bytes, ByBytes)),
             positions: Arc::new(Cache::new(positions)),
+            written: Arc::new(Cache::with_weighter(about / 64, cache_bytes / 16, ByBytes)),
             walked: Arc::default(),
         }
     }
@@ -65,10 +70,42 @@ impl Objects {
         &self.backend
     }
 
+    /// Keeps what a batch wrote, which the next write reads and whoever follows a branch asks
+    /// for. The batch has landed.
+    pub(crate) fn keep(&self, batch: Batch) {
+        for entry in batch.entries {
+            match entry {
+                Entry::Object(encoded) => {
+                    if let Some(object) = encoded.object() {
+                        let cached = Cached(object.clone(), encoded.bytes().len());
+                        self.cache.insert(encoded.id(), cached);
+                    }
+                }
+                Entry::Record(record) => {
+                    if let Some((commit, position)) = record.stands() {
+                        self.know_position(commit, position);
+                        // What a merge takes over may differ in its salt alone, and is no change.
+                        if let Some(derived) = record.derived
+                            && record.operation == Operation::WRITE
+                        {
+                            self.written.insert(commit, Arc::new(derived.changes));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a commit changed, if this process wrote it not long ago.
+    pub(crate) fn written_by(&self, commit: CommitId) -> Option<Arc<ChangeSet>> {
+        self.written.get(&commit)
+    }
+
     /// Drops every decoded object: some may be of a batch that was built and did not land.
     pub(crate) fn forget(&self) {
         self.cache.clear();
         self.positions.clear();
+        self.written.clear();
         self.walked().clear();
     }
 
@@ -99,7 +136,7 @@ impl Objects {
     /// A memory node that something stored refers to.
     pub fn node(&self, id: NodeVersionId) -> Result<Arc<MemoryNode>, Error> {
         match self.required(id.into())? {
-            Cached::Node(node, _) => Ok(node),
+            Shared::Node(node) => Ok(node),
             _ => Err(wrong_kind(id.into(), "a memory node")),
         }
     }
@@ -107,7 +144,7 @@ impl Objects {
     /// A state node that something stored refers to.
     pub fn state(&self, id: StateId) -> Result<Arc<StateNode>, Error> {
         match self.required(id.into())? {
-            Cached::State(state, _) => Ok(state),
+            Shared::State(state) => Ok(state),
             _ => Err(wrong_kind(id.into(), "a state")),
         }
     }
@@ -115,7 +152,7 @@ impl Objects {
     /// A commit that something stored refers to.
     pub fn commit(&self, id: CommitId) -> Result<Arc<Commit>, Error> {
         match self.required(id.into())? {
-            Cached::Commit(commit, _) => Ok(commit),
+            Shared::Commit(commit) => Ok(commit),
             _ => Err(wrong_kind(id.into(), "a commit")),
         }
     }
@@ -123,54 +160,49 @@ impl Objects {
     /// A commit that a caller asked for: `None` when no commit has this id.
     pub fn find_commit(&self, id: CommitId) -> Result<Option<Arc<Commit>>, Error> {
         match self.find(id.into())? {
-            Some(Cached::Commit(commit, _)) => Ok(Some(commit)),
+            Some(Shared::Commit(commit)) => Ok(Some(commit)),
             _ => Ok(None),
         }
     }
 
     /// A memory node, if it is at hand.
     pub(crate) fn cached_node(&self, id: NodeVersionId) -> Option<Arc<MemoryNode>> {
-        match self.cache.get(&ObjectId::from(id))? {
-            Cached::Node(node, _) => Some(node),
+        match self.cache.get(&ObjectId::from(id))?.0 {
+            Shared::Node(node) => Some(node),
             _ => None,
         }
     }
 
     /// A state node, if it is at hand.
     pub(crate) fn cached_state(&self, id: StateId) -> Option<Arc<StateNode>> {
-        match self.cache.get(&ObjectId::from(id))? {
-            Cached::State(state, _) => Some(state),
+        match self.cache.get(&ObjectId::from(id))?.0 {
+            Shared::State(state) => Some(state),
             _ => None,
         }
     }
 
     /// A commit, if it is at hand.
     pub(crate) fn cached_commit(&self, id: CommitId) -> Option<Arc<Commit>> {
-        match self.cache.get(&ObjectId::from(id))? {
-            Cached::Commit(commit, _) => Some(commit),
+        match self.cache.get(&ObjectId::from(id))?.0 {
+            Shared::Commit(commit) => Some(commit),
             _ => None,
         }
     }
 
-    fn required(&self, id: ObjectId) -> Result<Cached, Error> {
+    fn required(&self, id: ObjectId) -> Result<Shared, Error> {
         self.find(id)?.ok_or_else(|| Error::corrupt(format!("the object {id} is missing")))
     }
 
-    fn find(&self, id: ObjectId) -> Result<Option<Cached>, Error> {
-        if let Some(cached) = self.cache.get(&id) {
-            return Ok(Some(cached));
+    fn find(&self, id: ObjectId) -> Result<Option<Shared>, Error> {
+        if let Some(Cached(object, _)) = self.cache.get(&id) {
+            return Ok(Some(object));
         }
         let Some(bytes) = self.bytes(id)? else { return Ok(None) };
         let object = strict::decode(&bytes)
             .map_err(|error| Error::corrupt(format!("the object {id} cannot be read: {error}")))?;
-        let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let cached = match object {
-            Object::Node(node) => Cached::Node(Arc::new(node), size),
-            Object::State(state) => Cached::State(Arc::new(state), size),
-            Object::Commit(commit) => Cached::Commit(Arc::new(commit), size),
-        };
-        self.cache.insert(id, cached.clone());
-        Ok(Some(cached))
+        let object = Shared::from(object);
+        self.cache.insert(id, Cached(object.clone(), bytes.len()));
+        Ok(Some(object))
     }
 
     /// The verified bytes of an object; `None` when there is none with this id.

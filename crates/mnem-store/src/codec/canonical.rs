@@ -5,23 +5,34 @@ use std::convert::Infallible;
 use ciborium_ll::{Encoder, Header, simple};
 
 use crate::object::content::{Content, key_order};
-use crate::object::{Commit, MemoryNode, Object, Provenance, StateNode};
+use crate::object::{Commit, MemoryNode, Object, Provenance, Shared, StateNode};
 
 /// The canonical bytes of an object.
 pub fn encode(object: &Object) -> Vec<u8> {
-    let mut out = Writer::new();
     match object {
-        Object::Node(node) => out.node(node),
-        Object::State(state) => out.state(state),
-        Object::Commit(commit) => out.commit(commit),
+        Object::Node(node) => written(|out| out.node(node)),
+        Object::State(state) => written(|out| out.state(state)),
+        Object::Commit(commit) => written(|out| out.commit(commit)),
     }
-    out.finish()
+}
+
+/// The canonical bytes of an object that is shared.
+pub(super) fn encode_shared(object: &Shared) -> Vec<u8> {
+    match object {
+        Shared::Node(node) => written(|out| out.node(node)),
+        Shared::State(state) => written(|out| out.state(state)),
+        Shared::Commit(commit) => written(|out| out.commit(commit)),
+    }
 }
 
 /// The canonical bytes of content alone: what equality of content is defined by.
 pub fn encode_content(content: &Content) -> Vec<u8> {
+    written(|out| out.content(content))
+}
+
+fn written(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut out = Writer::new();
-    out.content(content);
+    write(&mut out);
     out.finish()
 }
 

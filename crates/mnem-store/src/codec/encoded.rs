@@ -5,47 +5,63 @@ use std::sync::Arc;
 use super::canonical;
 use super::strict::{self, DecodeError};
 use crate::id::{CommitId, NodeVersionId, ObjectId, StateId};
-use crate::object::{Commit, Kind, MemoryNode, Object, StateNode};
+use crate::object::{Commit, Kind, MemoryNode, Object, Shared, StateNode};
 
 /// Canonical bytes and the id they hash to. Only encoding and verifying make one, so that
 /// bytes are never filed or believed under an id they do not hash to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Encoded {
     id: ObjectId,
     kind: Kind,
     bytes: Arc<[u8]>,
+    /// What was encoded, so that nobody decodes it again to read what they wrote.
+    object: Option<Shared>,
 }
+
+impl PartialEq for Encoded {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.bytes == other.bytes
+    }
+}
+
+impl Eq for Encoded {}
 
 impl Encoded {
     /// Encodes an object.
     pub fn new(object: &Object) -> Self {
-        let bytes = canonical::encode(object);
-        Self { id: hash(&bytes), kind: object.kind(), bytes: bytes.into() }
+        Self::of(&canonical::encode(object), object.kind(), None)
+    }
+
+    fn shared(object: Shared) -> Self {
+        Self::of(&canonical::encode_shared(&object), object.kind(), Some(object))
+    }
+
+    fn of(bytes: &[u8], kind: Kind, object: Option<Shared>) -> Self {
+        Self { id: hash(bytes), kind, bytes: bytes.into(), object }
     }
 
     /// Encodes a memory node.
-    pub fn node(node: MemoryNode) -> (NodeVersionId, Self) {
-        let encoded = Self::new(&Object::Node(node));
+    pub fn node(node: impl Into<Arc<MemoryNode>>) -> (NodeVersionId, Self) {
+        let encoded = Self::shared(Shared::Node(node.into()));
         (encoded.id.into(), encoded)
     }
 
     /// Encodes a state node.
     pub fn state(state: StateNode) -> (StateId, Self) {
-        let encoded = Self::new(&Object::State(state));
+        let encoded = Self::shared(Shared::State(state.into()));
         (encoded.id.into(), encoded)
     }
 
     /// Encodes a commit.
     pub fn commit(commit: Commit) -> (CommitId, Self) {
-        let encoded = Self::new(&Object::Commit(commit));
+        let encoded = Self::shared(Shared::Commit(commit.into()));
         (encoded.id.into(), encoded)
     }
 
     /// Decodes bytes strictly, with the id they hash to.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Object), DecodeError> {
         let object = strict::decode(bytes)?;
-        let encoded = Self { id: hash(bytes), kind: object.kind(), bytes: bytes.into() };
-        Ok((encoded, object))
+        Ok((Self::of(bytes, object.kind(), None), object))
     }
 
     /// The id.
@@ -56,6 +72,11 @@ impl Encoded {
     /// The kind of the object.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// What was encoded, where it was encoded here.
+    pub(crate) fn object(&self) -> Option<&Shared> {
+        self.object.as_ref()
     }
 
     /// The canonical bytes.

@@ -1,5 +1,7 @@
 //! 1. What is stored: memory nodes, states and commits.
 
+use std::sync::Arc;
+
 pub mod commit;
 pub mod content;
 pub mod node;
@@ -19,6 +21,14 @@ pub enum Object {
     State(StateNode),
     /// A point in history.
     Commit(Commit),
+}
+
+/// An object that is kept decoded.
+#[derive(Clone, Debug)]
+pub(crate) enum Shared {
+    Node(Arc<MemoryNode>),
+    State(Arc<StateNode>),
+    Commit(Arc<Commit>),
 }
 
 /// The kind of an object, as its `kind` field spells it.
@@ -42,6 +52,27 @@ impl Kind {
             Self::Node => "memory_node",
             Self::State => "state",
             Self::Commit => "commit",
+        }
+    }
+}
+
+impl From<Object> for Shared {
+    fn from(object: Object) -> Self {
+        match object {
+            Object::Node(node) => Self::Node(node.into()),
+            Object::State(state) => Self::State(state.into()),
+            Object::Commit(commit) => Self::Commit(commit.into()),
+        }
+    }
+}
+
+impl Shared {
+    /// The kind of the object.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Node(_) => Kind::Node,
+            Self::State(_) => Kind::State,
+            Self::Commit(_) => Kind::Commit,
         }
     }
 }

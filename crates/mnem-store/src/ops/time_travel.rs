@@ -47,7 +47,11 @@ impl Store {
 
     /// The nodes a commit changed against its first parent, and how.
     pub fn changed_by(&self, commit: CommitId) -> Result<BTreeMap<NodeId, ChangeKind>, Error> {
-        let parent = self.engine()?.known_commit(commit)?.parents.first().copied();
+        let engine = self.engine()?;
+        if let Some(written) = engine.objects.written_by(commit) {
+            return Ok(written.iter().map(|(id, change)| (id.clone(), change.kind())).collect());
+        }
+        let parent = engine.known_commit(commit)?.parents.first().copied();
         let from = parent.map_or(DiffTarget::Nothing, DiffTarget::Commit);
         let changes = self.diff_versions(from, DiffTarget::Commit(commit))?;
         Ok(changes.into_iter().map(|(id, change)| (id, change.kind())).collect())

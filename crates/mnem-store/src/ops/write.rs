@@ -6,7 +6,7 @@ use crate::backend::{Batch, Operation};
 use crate::error::{Error, Hint};
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
 use crate::object::MemoryNode;
-use crate::state::EntryEdits;
+use crate::state::{self, EntryEdits};
 use crate::store::Store;
 use crate::store::engine::Engine;
 use crate::store::local::{self, LocalEdit};
@@ -144,8 +144,9 @@ impl Store {
         }
         let mut batch = Batch::default();
         let mut edits = EntryEdits::new();
+        let state = snapshot.state();
         for (id, node) in changes {
-            let current = snapshot.version(&id)?;
+            let current = state.map_or(Ok(None), |root| state::get(&engine.objects, root, &id))?;
             match node {
                 Some(node) => {
                     if let Some((version, object)) = engine.replacement(node, current)? {

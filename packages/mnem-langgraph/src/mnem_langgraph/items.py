@@ -16,7 +16,6 @@ import mnem
 from mnem import keys
 
 __all__ = [
-    "as_read",
     "copied",
     "fingerprint",
     "index_of",
@@ -35,7 +34,8 @@ INDEX = "mnem:index"
 _CUT = "%~"  # in every id that was cut, and in few others
 
 META = "_meta"
-_TEXTS = ("source", "step", "observation", "tool_call", "note")
+# In the order of the fields of a provenance.
+_TEXTS = ("step", "observation", "tool_call", "source", "note")
 _DEEPEST = 120  # below the core's limit by what stands around a value
 
 
@@ -52,34 +52,30 @@ def node_of(
     the integer ``event_time`` become provenance; the rest of it stays in the value.
     """
     content: dict[str, Any] = dict(value)
-    texts: dict[str, str] = {}
-    event_time: int | None = None
+    node = mnem.MemoryNode(id, content)
     meta = content.get(META)
     if isinstance(meta, Mapping):
         rest = dict(cast("Mapping[str, Any]", meta))
         texts = {name: rest.pop(name) for name in _TEXTS if isinstance(rest.get(name), str)}
+        if texts:
+            node.provenance = mnem.Provenance(*(texts.get(name) for name in _TEXTS))
         if type(rest.get("event_time")) is int:
-            event_time = rest.pop("event_time")
+            node.event_time = rest.pop("event_time")
         if rest:
             content[META] = rest
         else:
             del content[META]
-    if any(str(name).startswith(OURS) for name in content):
-        content = dict[str, Any]({JSON: _dumps(content)})
+    for name in content:
+        if str(name).startswith(OURS):
+            node.content = content = {JSON: _dumps(content)}
+            break
     if _CUT in id and keys.split(id) is None:
         content[keys.FULL] = list(segments)
     if ttl is not None:
         content[TTL] = ttl
     if index is not None:
         content[INDEX] = index if isinstance(index, bool) else list(index)
-    provenance = mnem.Provenance(
-        texts.get("step"),
-        texts.get("observation"),
-        texts.get("tool_call"),
-        texts.get("source"),
-        texts.get("note"),
-    )
-    return mnem.MemoryNode(id, content, provenance=provenance, event_time=event_time)
+    return node
 
 
 def replaceable(node: mnem.MemoryNode) -> bool:
@@ -148,28 +144,15 @@ def copied(value: Any) -> Any:
     return value
 
 
-def as_read(value: Any) -> Any:
-    """A copy of a value as it will be read; None where that may be another value."""
-    if type(value) is dict:
-        fields = cast("dict[Any, Any]", value)
-        if any(type(name) is not str for name in fields):
-            return None
-        # In the order of the format: shorter keys first.
-        names = sorted(fields, key=lambda name: (len(name.encode()), name.encode()))
-        inner = {name: as_read(fields[name]) for name in names}
-        return None if any(inner[k] is None and fields[k] is not None for k in inner) else inner
-    if type(value) is list:
-        items = cast("list[Any]", value)
-        copies = [as_read(item) for item in items]
-        lost = any(c is None and i is not None for c, i in zip(copies, items, strict=True))
-        return None if lost else copies
-    return value if type(value) in (str, int, float, bool) else None
-
-
 def fingerprint(node: mnem.MemoryNode) -> bytes:
     """16 bytes that tell one version of a node from its others."""
     whole = [node.content, node.provenance.to_dict(), node.event_time]
-    text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    try:
+        text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    except TypeError:
+        # Keys that are no texts cannot be sorted before they are.
+        whole = json.loads(json.dumps(whole))
+        text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).digest()[:16]
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from mnem import keys
 
-from mnem_langgraph.items import as_read, fingerprint, ttl_of, value_of
-from mnem_langgraph.timeline import Timeline, Times
+from mnem_langgraph.items import fingerprint, ttl_of, value_of
+from mnem_langgraph.timeline import Timeline, Times, times_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,6 +25,8 @@ BEHIND = 64
 WORTH = 16
 # Up to so many nodes are read one by one, and more as all below their prefix.
 FEW = 8
+# Items that are read one by one before all are looked at.
+POINTS = 256
 # A prefix with less than this part of all items is gathered and sorted by itself.
 SMALL = 8
 
@@ -88,6 +89,18 @@ def row_key(node: mnem.MemoryNode) -> bytes:
     return node.id.encode() + b"\0" + fingerprint(node)
 
 
+def _is_namespace(labels: tuple[str, ...]) -> bool:
+    """Whether there can be items of LangGraph's here."""
+    return bool(labels) and all(label and "." not in label for label in labels)
+
+
+def _full(node: mnem.MemoryNode) -> tuple[str, ...] | None:
+    """The key that a node keeps, since its id had to be cut."""
+    content: Any = node.content
+    full: Any = content.get(keys.FULL) if isinstance(content, dict) else None
+    return tuple(map(str, full)) if isinstance(full, list) else None
+
+
 class Shelf:
     """Every item of a branch by namespace and key, at the commit of the last look.
 
@@ -105,9 +118,9 @@ class Shelf:
         self._sorted = True
         self.by_namespace: dict[tuple[str, ...], dict[str, Entry]] = {}
         self._held = 0
-        self._written: dict[tuple[str, str], mnem.MemoryNode] = {}
-        self._written_weight = 0
         self._behind = 0
+        self._points = 0
+        self._point: str | None = None
 
     @property
     def commits(self) -> int:
@@ -132,28 +145,27 @@ class Shelf:
             segments = None if times is None else self._segments(store, id)
             if times is not None and segments is not None:
                 fresh.append(Entry(id, segments[:-1], segments[-1], times))
-                if (node := self._written.get((times.commit, id))) is not None:
-                    fresh[-1].hold(node)
         fresh.sort(key=_order, reverse=True)
         if fresh and self._entries:
             newest = next(reversed(self._entries.values()))
             self._sorted = self._sorted and fresh[0].order < newest.order
         for entry in fresh:
             self._put_on(entry)
-        # What was written since is of no use any more, or is read when it is asked for.
-        self._held += self._written_weight
-        self._written, self._written_weight, self._behind = {}, 0, 0
 
-    def wrote(self, store: mnem.Store, commit: str, nodes: Iterable[mnem.MemoryNode]) -> None:
-        """Keep what a commit wrote, so that the next look need not read it.
+    def follow_for(self, store: mnem.Store, gets: int) -> None:
+        """Look at what the branch says now, for so many calls of :meth:`get`.
 
-        Looks now and then, while what the commits changed is at hand.
+        Until they are many, or something else was asked, only the items that are asked for are
+        looked at.
         """
-        for node in nodes:
-            content = as_read(node.content)
-            if content is not None and self._written_weight < MOST // 4:
-                self._written[commit, node.id] = replace(node, content=content)
-                self._written_weight += _weight(content)
+        if self.started or self._points >= POINTS:
+            self.follow(store)
+        else:
+            self._points += gets
+            self._point = store.head_commit()
+
+    def wrote(self, store: mnem.Store) -> None:
+        """Look now and then, while what the commits changed is at hand."""
         self._behind += 1
         if self._behind >= BEHIND and self.started:
             self.follow(store)
@@ -189,16 +201,10 @@ class Shelf:
         segments = keys.split(id)
         if segments is None:
             node = self._read(store, id, 1).get(id)
-            content = None if node is None else node.content
-            full = (
-                cast("dict[str, Any]", content).get(keys.FULL) if isinstance(content, dict) else 0
-            )
-            if not isinstance(full, list):
+            segments = None if node is None else _full(node)
+            if segments is None:
                 return None
-            segments = tuple(str(segment) for segment in cast("list[Any]", full))
-        namespace = segments[:-1]
-        valid = namespace and all(label and "." not in label for label in namespace)
-        return segments if valid else None
+        return segments if _is_namespace(segments[:-1]) else None
 
     def _put_on(self, entry: Entry) -> None:
         self._entries[entry.id] = entry
@@ -225,15 +231,32 @@ class Shelf:
         """Whether it ever looked at a commit."""
         return self._timeline.tip is not None
 
-    def changed_by(self, id: str) -> str | None:
-        """The last commit that changed a node, where this process saw it."""
-        times = self._timeline.times.get(id)
-        return None if times is None else times.commit
-
-    def get(self, namespace: tuple[str, ...], key: str) -> Entry | None:
+    def get(self, store: mnem.Store, namespace: tuple[str, ...], key: str) -> Entry | None:
         """The entry of one item."""
+        if not self.started and self._point is not None:
+            return self._get_point(store, self._point, namespace, key)
         there = self.by_namespace.get(namespace)
         return None if there is None else there.get(key)
+
+    def _get_point(
+        self, store: mnem.Store, tip: str, namespace: tuple[str, ...], key: str
+    ) -> Entry | None:
+        if not _is_namespace(namespace):
+            return None
+        for id in (keys.join(*namespace, key), keys.unencoded(*namespace, key)):
+            node = None if id is None else store.state_at(tip, prefix=id, limit=1).get(id)
+            if id is None or node is None:
+                continue
+            if (keys.split(id) or _full(node)) != (*namespace, key):
+                return None  # another's node, under an id that was cut
+            times = times_of(store, tip, id)
+            if times is None:
+                self.follow(store)
+                return self.get(store, namespace, key)
+            entry = Entry(id, namespace, key, times)
+            entry.hold(node)
+            return entry
+        return None
 
     def under(self, prefix: tuple[str, ...]) -> Iterator[Entry]:
         """The entries in a namespace and those below it."""

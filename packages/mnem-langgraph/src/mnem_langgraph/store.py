@@ -51,6 +51,8 @@ _T = TypeVar("_T")
 # Texts to embed go out, their vectors come in, and at the end the answer.
 _Steps = Generator[Texts, "list[list[float]]", _T]
 _Place = tuple[tuple[str, ...], str]
+# An edit of a local row: its owner, its key, its value or none.
+_Row = tuple[str, bytes, bytes | None]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MINUTE = 60_000
@@ -219,8 +221,11 @@ class MnemosyneStore(BaseStore):
             yield from self._index_stale(ops)
         read: list[Entry] = []
         with self._lock:
-            if any(not isinstance(op, PutOp) for op in ops):
+            gets = sum(isinstance(op, GetOp) for op in ops)
+            if any(isinstance(op, (SearchOp, ListNamespacesOp)) for op in ops):
                 self._shelf.follow(self._store)
+            elif gets:
+                self._shelf.follow_for(self._store, gets)
             for at, op in enumerate(ops):
                 if isinstance(op, GetOp):
                     found = read if op.refresh_ttl else []
@@ -255,14 +260,14 @@ class MnemosyneStore(BaseStore):
         validate_op_namespace(GetOp(namespace, key))
         read: list[Entry] = []
         with self._lock:
-            self._shelf.follow(self._store)
+            self._shelf.follow_for(self._store, 1)
             item = self._get(tuple(namespace), str(key), read)
         if refresh_ttl:
             self._refresh(read)
         return item
 
     def _get(self, namespace: tuple[str, ...], key: str, read: list[Entry]) -> Item | None:
-        entry = self._shelf.get(namespace, key)
+        entry = self._shelf.get(self._store, namespace, key)
         if entry is None:
             return None
         if entry.node is None:
@@ -367,6 +372,7 @@ class MnemosyneStore(BaseStore):
         """
         if self.ttl_config is not None and "refresh_on_read" not in self.ttl_config:
             return
+        refreshed: list[_Row] = []
         for entry in {entry.id: entry for entry in read}.values():
             ttl = entry.ttl
             if ttl is None or ttl <= 0:
@@ -375,9 +381,10 @@ class MnemosyneStore(BaseStore):
             now, expiry = _now(), self._expiry(entry, rows) or 0
             if now + ttl * _MINUTE - expiry > ttl * _MINUTE / 100:
                 row = {**rows.get(entry.row, {}), "read": now}
-                # A store that cannot be written can be read.
-                with suppress(mnem.MnemError):
-                    self._seen_rows.set(entry.row, json.dumps(row).encode())
+                refreshed.append((_SEEN, entry.row, json.dumps(row).encode()))
+        # A store that cannot be written can be read.
+        with suppress(mnem.MnemError):
+            self._edit_rows(refreshed)
 
     def sweep_ttl(self) -> int:
         """Forget what has expired, as one commit; returns how many items.
@@ -411,7 +418,7 @@ class MnemosyneStore(BaseStore):
             self._store.update(
                 forget, message=f"forget {len(expired)} expired items", author=self._author
             )
-            self._clear_rows(swept)
+            self._edit_rows(self._rows_of(swept))
         return len(swept)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
@@ -446,32 +453,37 @@ class MnemosyneStore(BaseStore):
                 changes[id] = written[-1]
         vectors = yield from self._vectors_of(written)
         try:
-            again = self._write(changes)
-        except mnem.InvalidRefError:
+            again = self._write(changes, vectors)
+        except (mnem.InvalidRefError, TypeError):
             made_storable = [node for node in written if replaceable(node)]
             if not made_storable:
                 raise
-            again = self._write(changes)
+            again = self._write(changes, vectors)
         if again:
             self._note_again(node for node in written if node.id in again)
-        rows = self._store.local(_VECTORS)
-        for node in written if vectors else ():
-            row, at = vectors.get(node.id), row_key(node)
-            if row is not None and row != rows.get(at):
-                rows.set(at, row)
-        if self._index is not None:
-            self._clear_rows([id for id, node in changes.items() if node is None])
 
     def _note_again(self, nodes: Iterable[mnem.MemoryNode]) -> None:
         """A put of what is there makes no commit; its time is a local row, after this tip."""
         with self._lock:
             self._shelf.follow(self._store)
             row = json.dumps({"put": _now(), "rank": self._shelf.commits - 0.5}).encode()
-        for node in nodes:
-            self._seen_rows.set(row_key(node), row)
+        self._edit_rows((_SEEN, row_key(node), row) for node in nodes)
 
-    def _write(self, changes: Mapping[str, mnem.MemoryNode | None]) -> list[str]:
-        """Write changes as one commit; returns the ids that said this already."""
+    def _write(
+        self, changes: Mapping[str, mnem.MemoryNode | None], vectors: Mapping[str, bytes]
+    ) -> list[str]:
+        """Write changes as one commit, with the rows of vectors of its nodes.
+
+        Returns the ids that said this already.
+        """
+        rows: list[_Row] = []
+        if self._index is not None:
+            kept = self._store.local(_VECTORS)
+            for id, row in vectors.items():
+                node = changes[id]
+                if node is not None and row != kept.get(at := row_key(node)):
+                    rows.append((_VECTORS, at, row))
+            rows += self._rows_of([id for id, node in changes.items() if node is None])
         before: list[str | None] = []
 
         def change(memory: mnem.Snapshot) -> Mapping[str, mnem.MemoryNode | None]:
@@ -481,32 +493,38 @@ class MnemosyneStore(BaseStore):
             return changes
 
         try:
-            commit = self._store.update(change, message=_message(changes), author=self._author)
+            commit = self._store.update(
+                change, message=_message(changes), author=self._author, local=rows
+            )
         except _NothingThereError:
             return []
+        put = [id for id, node in changes.items() if node is not None]
         if commit == before[-1]:
-            return [id for id, node in changes.items() if node is not None]
-        put = [node for node in changes.values() if node is not None]
+            return put
         # The commit has landed: what fails from here on is no failure of the call.
-        with self._lock, suppress(mnem.MnemError):
-            self._shelf.wrote(self._store, commit, put)
-            if len(changes) > 1 and self._shelf.started:
-                self._shelf.follow(self._store)
-                return [node.id for node in put if self._shelf.changed_by(node.id) != commit]
+        with suppress(mnem.MnemError):
+            with self._lock:
+                self._shelf.wrote(self._store)
             if len(changes) > 1:
                 changed = self._store.changed_by(commit)
-                return [node.id for node in put if node.id not in changed]
+                return [id for id in put if id not in changed]
         return []
 
-    def _clear_rows(self, ids: list[str]) -> None:
-        """Drop the local rows of items that are gone, unless another branch may have them."""
+    def _rows_of(self, ids: list[str]) -> list[_Row]:
+        """What drops the local rows of items that go, unless another branch may have them."""
         if not ids or len(self._store.branches()) > 1:
-            return
-        for owner in (_SEEN, _VECTORS):
-            rows = self._store.local(owner)
-            for id in ids:
-                for key, _ in rows.items(id.encode() + b"\0"):
-                    rows.delete(key)
+            return []
+        return [
+            (owner, key, None)
+            for owner in (_SEEN, _VECTORS)
+            for id in ids
+            for key, _ in self._store.local(owner).items(id.encode() + b"\0")
+        ]
+
+    def _edit_rows(self, rows: Iterable[_Row]) -> None:
+        """Edit local rows in one step: there is nothing to commit."""
+        if rows := list(rows):
+            self._store.write({}, message="rows", local=rows)
 
     # ---- the index ----
 
@@ -558,8 +576,7 @@ class MnemosyneStore(BaseStore):
                     if entry.vectors is None and entry.node is not None:
                         stale.append(entry.node)
         fresh = yield from self._vectors_of(stale)
-        for node in stale:
-            rows.set(row_key(node), fresh[node.id])
+        self._edit_rows((_VECTORS, row_key(node), fresh[node.id]) for node in stale)
         if stale:
             yield from self._index_stale(ops)
 

@@ -12,7 +12,7 @@ import mnem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Timeline", "Times"]
+__all__ = ["Timeline", "Times", "times_of"]
 
 # Local rows that let another process begin where this one stood: two a branch, in turns.
 _OWNER = "mnem-langgraph:times"
@@ -148,6 +148,20 @@ class Timeline:
             times[id] = Times(created, commit.time, self.commits, commit.id)
         self.commits += 1
         return list(changes)
+
+
+def times_of(store: mnem.Store, tip: str, id: str) -> Times | None:
+    """The times of one node that is there at a commit; what a merge made of it is not told here.
+
+    Costs what the node changed, where a timeline costs what every node did.
+    """
+    changes = store.log(node=id, first_parent=True, at=tip)
+    came = store.flips(id, present=True, bad=tip)[-1].commit
+    ids = [commit.id for commit in changes]
+    since = changes[: ids.index(came) + 1]
+    if any(len(commit.parents) > 1 for commit in since):
+        return None
+    return Times(since[-1].time, since[0].time, 0)
 
 
 def _since(store: mnem.Store, tip: str | None) -> list[mnem.Commit] | None:

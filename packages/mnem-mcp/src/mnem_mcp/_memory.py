@@ -129,18 +129,6 @@ class Memory:
                 del ids[bisect_left(ids, change.id)]
         return ids
 
-    def commit(self, id: str) -> mnem.Commit:
-        """A commit of this branch's history by its id."""
-        limit = 32
-        while True:
-            commits = self.store.log(limit=limit)
-            for commit in commits:
-                if commit.id == id:
-                    return commit
-            if len(commits) < limit:
-                raise mnem.NotFoundError(f"no commit {id} in the history of this branch")
-            limit *= 8
-
     def history(self, limit: int, after: str | None) -> tuple[list[mnem.Commit], bool]:
         """Commits, newest first, after a given one; and whether there are more."""
         reach = limit + 1

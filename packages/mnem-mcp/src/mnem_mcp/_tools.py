@@ -297,8 +297,9 @@ class Tools:
         Of a memory that is gone: the commit that removed it, and what it said.
         """
         at = None if at is None else self._memory.resolve(at)
-        blame = self._memory.store.blame(id, at)
-        made = shortened_commit(self._memory.commit(blame.commit).to_dict())
+        store = self._memory.store
+        blame = store.blame(id, at)
+        made = shortened_commit(store.log(at=blame.commit, limit=1)[0].to_dict())
         value = blame.to_dict() | {"author": made["author"], "message": made["message"]}
         return recorded(value | {"node": shortened(value["node"])})
 

@@ -308,7 +308,10 @@ const ERASED: u8 = 3;
 
 /// An object: its tag and its bytes.
 pub(super) fn encode_object(bytes: &[u8]) -> Vec<u8> {
-    [&[OBJECT], bytes].concat()
+    let mut row = Vec::with_capacity(1 + bytes.len() + CHECKSUM_BYTES);
+    row.push(OBJECT);
+    row.extend_from_slice(bytes);
+    row
 }
 
 /// A record: its tag, 1 when its change set is the next row and else 0, the length of what

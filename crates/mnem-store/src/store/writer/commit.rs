@@ -1,5 +1,7 @@
 //! How nodes and commits are put together for the writer.
 
+use std::sync::Arc;
+
 use crate::backend::{Batch, Change, ChangeSet, Entry, Expected, Operation, Record};
 use crate::codec::Encoded;
 use crate::error::{Error, ErrorKind};
@@ -12,14 +14,15 @@ use crate::store::engine::Engine;
 /// A node that is about to be stored: checked, and encoded before its writer waits for a turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
-    pub(crate) node: MemoryNode,
+    pub(crate) node: Arc<MemoryNode>,
     version: NodeVersionId,
     object: Encoded,
 }
 
 impl From<MemoryNode> for Prepared {
     fn from(node: MemoryNode) -> Self {
-        let (version, object) = Encoded::node(node.clone());
+        let node = Arc::new(node);
+        let (version, object) = Encoded::node(Arc::clone(&node));
         Self { node, version, object }
     }
 }

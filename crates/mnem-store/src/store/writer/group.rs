@@ -137,9 +137,10 @@ impl Writer {
                 .map_err(Error::from)
         };
         self.group.clear();
-        if result.is_err() {
+        match &result {
+            Ok(()) => self.objects.keep(batch),
             // Objects that were never stored may have been read by those who built on them.
-            self.objects.forget();
+            Err(_) => self.objects.forget(),
         }
         for member in built {
             let copy = result.as_ref().copied().map_err(Error::repeat);
