@@ -26,6 +26,8 @@ pub struct Objects {
     /// Where commits stand that have no record to say so, all of them: a store without records
     /// is walked once, not once for each commit.
     walked: Arc<Mutex<BTreeMap<CommitId, Position>>>,
+    /// What a verb has built in its turn, which may yet come to nothing.
+    drafts: Arc<Mutex<Vec<(ObjectId, Cached)>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,6 +59,7 @@ impl Objects {
             cache: Arc::new(Cache::with_weighter(about, cache_bytes, ByBytes)),
             positions: Arc::new(Cache::new(positions)),
             walked: Arc::default(),
+            drafts: Arc::default(),
         }
     }
 
@@ -70,6 +73,38 @@ impl Objects {
         self.cache.clear();
         self.positions.clear();
         self.walked().clear();
+    }
+
+    /// Notes a node that a verb has built, as it will be read.
+    pub(crate) fn draft_node(&self, object: &Encoded, node: Arc<MemoryNode>) {
+        self.draft(object, |bytes| Cached::Node(node, bytes));
+    }
+
+    /// Notes a state node that a verb has built.
+    pub(crate) fn draft_state(&self, object: &Encoded, state: Arc<StateNode>) {
+        self.draft(object, |bytes| Cached::State(state, bytes));
+    }
+
+    /// Notes a commit that a verb has built.
+    pub(crate) fn draft_commit(&self, object: &Encoded, commit: Arc<Commit>) {
+        self.draft(object, |bytes| Cached::Commit(commit, bytes));
+    }
+
+    fn draft(&self, object: &Encoded, cached: impl FnOnce(u32) -> Cached) {
+        let bytes = u32::try_from(object.bytes().len()).unwrap_or(u32::MAX);
+        self.drafts().push((object.id(), cached(bytes)));
+    }
+
+    /// Keeps what a verb has built, which is to be published, or drops it. The next verb builds
+    /// on the same objects, and need not read and decode what was decoded a moment ago.
+    pub(crate) fn end_drafts(&self, are_good: bool) {
+        for (id, cached) in std::mem::take(&mut *self.drafts()).into_iter().filter(|_| are_good) {
+            self.cache.insert(id, cached);
+        }
+    }
+
+    fn drafts(&self) -> MutexGuard<'_, Vec<(ObjectId, Cached)>> {
+        self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where a commit stands, if that was asked before.

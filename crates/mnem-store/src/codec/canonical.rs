@@ -9,12 +9,31 @@ use crate::object::{Commit, MemoryNode, Object, Provenance, StateNode};
 
 /// The canonical bytes of an object.
 pub fn encode(object: &Object) -> Vec<u8> {
-    let mut out = Writer::new();
     match object {
-        Object::Node(node) => out.node(node),
-        Object::State(state) => out.state(state),
-        Object::Commit(commit) => out.commit(commit),
+        Object::Node(node) => encode_node(node),
+        Object::State(state) => encode_state(state),
+        Object::Commit(commit) => encode_commit(commit),
     }
+}
+
+/// The canonical bytes of a memory node.
+pub fn encode_node(node: &MemoryNode) -> Vec<u8> {
+    let mut out = Writer::for_an_object();
+    out.node(node);
+    out.finish()
+}
+
+/// The canonical bytes of a state node.
+pub fn encode_state(state: &StateNode) -> Vec<u8> {
+    let mut out = Writer::for_an_object();
+    out.state(state);
+    out.finish()
+}
+
+/// The canonical bytes of a commit.
+pub fn encode_commit(commit: &Commit) -> Vec<u8> {
+    let mut out = Writer::for_an_object();
+    out.commit(commit);
     out.finish()
 }
 
@@ -24,6 +43,9 @@ pub fn encode_content(content: &Content) -> Vec<u8> {
     out.content(content);
     out.finish()
 }
+
+/// What most objects take, a leaf of 16 entries among them, in bytes.
+const OBJECT_BYTES: usize = 1_024;
 
 /// Writes canonical items. Whoever calls it brings map keys in canonical order.
 pub(crate) struct Writer(Bytes);
@@ -46,6 +68,11 @@ impl ciborium_io::Write for &mut Bytes {
 impl Writer {
     pub(crate) fn new() -> Self {
         Self(Bytes(Vec::new()))
+    }
+
+    /// With room for what most objects take.
+    fn for_an_object() -> Self {
+        Self(Bytes(Vec::with_capacity(OBJECT_BYTES)))
     }
 
     pub(crate) fn finish(self) -> Vec<u8> {
@@ -209,8 +236,12 @@ impl Writer {
                 self.text("children");
                 self.map(branch.children.len());
                 // Two lowercase hexadecimal digits sort as the byte they stand for.
+                let mut digits = String::with_capacity(2);
                 for (byte, child) in &branch.children {
-                    self.text(&format!("{byte:02x}"));
+                    digits.clear();
+                    let digit = |half| char::from_digit(u32::from(half), 16);
+                    digits.extend([byte >> 4, byte & 15].into_iter().filter_map(digit));
+                    self.text(&digits);
                     self.array(2);
                     self.bytes(child.id.as_bytes());
                     self.integer(child.count.into());

@@ -1,5 +1,6 @@
 //! Bytes that carry the id they hash to.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::canonical;
@@ -14,38 +15,54 @@ pub struct Encoded {
     id: ObjectId,
     kind: Kind,
     bytes: Arc<[u8]>,
+    is_fresh: bool,
 }
 
 impl Encoded {
     /// Encodes an object.
     pub fn new(object: &Object) -> Self {
-        let bytes = canonical::encode(object);
-        Self { id: hash(&bytes), kind: object.kind(), bytes: bytes.into() }
+        Self::of(object.kind(), canonical::encode(object))
+    }
+
+    fn of(kind: Kind, bytes: Vec<u8>) -> Self {
+        Self { id: hash(&bytes), kind, bytes: bytes.into(), is_fresh: false }
     }
 
     /// Encodes a memory node.
-    pub fn node(node: MemoryNode) -> (NodeVersionId, Self) {
-        let encoded = Self::new(&Object::Node(node));
+    pub fn node(node: impl Borrow<MemoryNode>) -> (NodeVersionId, Self) {
+        let encoded = Self::of(Kind::Node, canonical::encode_node(node.borrow()));
         (encoded.id.into(), encoded)
     }
 
     /// Encodes a state node.
-    pub fn state(state: StateNode) -> (StateId, Self) {
-        let encoded = Self::new(&Object::State(state));
+    pub fn state(state: impl Borrow<StateNode>) -> (StateId, Self) {
+        let encoded = Self::of(Kind::State, canonical::encode_state(state.borrow()));
         (encoded.id.into(), encoded)
     }
 
     /// Encodes a commit.
-    pub fn commit(commit: Commit) -> (CommitId, Self) {
-        let encoded = Self::new(&Object::Commit(commit));
+    pub fn commit(commit: impl Borrow<Commit>) -> (CommitId, Self) {
+        let encoded = Self::of(Kind::Commit, canonical::encode_commit(commit.borrow()));
         (encoded.id.into(), encoded)
     }
 
     /// Decodes bytes strictly, with the id they hash to.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Object), DecodeError> {
         let object = strict::decode(bytes)?;
-        let encoded = Self { id: hash(bytes), kind: object.kind(), bytes: bytes.into() };
+        let encoded =
+            Self { id: hash(bytes), kind: object.kind(), bytes: bytes.into(), is_fresh: false };
         Ok((encoded, object))
+    }
+
+    /// The same, said to hold a salt that was drawn for it, or to name what does: no store has
+    /// it yet.
+    pub(crate) fn fresh(self, is_fresh: bool) -> Self {
+        Self { is_fresh, ..self }
+    }
+
+    /// Whether no store can have it yet, so that none need be asked.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.is_fresh
     }
 
     /// The id.

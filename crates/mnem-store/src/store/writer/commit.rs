@@ -1,5 +1,8 @@
 //! How nodes and commits are put together for the writer.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::backend::{Batch, Change, ChangeSet, Entry, Expected, Operation, Record};
 use crate::codec::Encoded;
 use crate::error::{Error, ErrorKind};
@@ -17,13 +20,6 @@ pub(crate) struct Prepared {
     object: Encoded,
 }
 
-impl From<MemoryNode> for Prepared {
-    fn from(node: MemoryNode) -> Self {
-        let (version, object) = Encoded::node(node.clone());
-        Self { node, version, object }
-    }
-}
-
 /// Who makes a commit, when, and why.
 #[derive(Clone, Debug)]
 pub(crate) struct Signed<'a> {
@@ -34,12 +30,14 @@ pub(crate) struct Signed<'a> {
 }
 
 impl Engine {
-    /// Checks a node that is about to be stored, and salts it where the store is salted.
-    pub(crate) fn prepare(&self, mut node: MemoryNode) -> Result<MemoryNode, Error> {
+    /// Checks a node that is about to be stored, salts it where the store is salted, and encodes
+    /// it.
+    pub(crate) fn prepare(&self, mut node: MemoryNode) -> Result<Prepared, Error> {
         NodeId::new(node.id.as_str())?;
         node.content.check_writable()?;
         node.salt = if self.config.salted { Some(self.environment.random()?) } else { None };
-        Ok(node)
+        let (version, object) = Encoded::node(&node);
+        Ok(Prepared { object: object.fresh(node.salt.is_some()), node, version })
     }
 
     /// The edit that puts a prepared node in place of a version, with the object to store; none
@@ -50,15 +48,24 @@ impl Engine {
         prepared: Prepared,
         current: Option<NodeVersionId>,
     ) -> Result<Option<(NodeVersionId, Encoded)>, Error> {
-        let Prepared { node, version, object } = prepared;
-        let is_same = match current.map(|current| self.node_at(&node.id, current)).transpose() {
-            Ok(current) => current.is_some_and(|current| current.same(&node)),
+        let is_same = match current
+            .map(|current| self.node_at(&prepared.node.id, current))
+            .transpose()
+        {
+            Ok(current) => current.is_some_and(|current| current.same(&prepared.node)),
             Err(error) if matches!(error.kind(), ErrorKind::CorruptStore | ErrorKind::NotFound) => {
                 false
             }
             Err(error) => return Err(error),
         };
-        Ok((!is_same).then_some((version, object)))
+        Ok((!is_same).then(|| self.place(prepared)))
+    }
+
+    /// The version of a prepared node, and the object to store.
+    pub(crate) fn place(&self, prepared: Prepared) -> (NodeVersionId, Encoded) {
+        let Prepared { node, version, object } = prepared;
+        self.objects.draft_node(&object, Arc::new(node));
+        (version, object)
     }
 
     /// Adds a commit with these edits on its first parent's state, its record and the move of
@@ -81,28 +88,43 @@ impl Engine {
             Some(parent) if new_root.is_none() => Some(self.objects.commit(*parent)?.state),
             _ => None,
         };
-        let mut changes = ChangeSet::new();
-        for (id, new) in edits {
-            let old = before.map_or(Ok(None), |state| state::get(&self.objects, state, id))?;
-            if old != *new {
-                changes.insert(id.clone(), Change { old, new: *new });
-            }
+        let fresh: BTreeSet<NodeVersionId> = batch
+            .entries
+            .iter()
+            .filter_map(|entry| match entry {
+                Entry::Object(object) if object.is_fresh() => Some(object.id().into()),
+                _ => None,
+            })
+            .collect();
+        let is_fresh = |version| fresh.contains(&version);
+        let edited = state::edit_with(&self.objects, before, edits, is_fresh)?;
+        let changed = edits.iter().zip(edited.before).filter(|((_, new), old)| *new != old);
+        let changes: ChangeSet =
+            changed.map(|((id, new), old)| (id.clone(), Change { old, new: *new })).collect();
+        let is_fresh = edited.objects.last().is_some_and(Encoded::is_fresh);
+        for (object, node) in edited.objects.into_iter().zip(edited.nodes) {
+            self.objects.draft_state(&object, node);
+            batch.object(object);
         }
-        let edited = state::edit(&self.objects, before, edits)?;
-        edited.objects.into_iter().for_each(|object| batch.object(object));
-        let (id, commit) = Encoded::commit(Commit {
+        let commit = Arc::new(Commit {
             parents: parents.to_vec(),
             state: edited.root,
             message: signed.message.to_owned(),
             author: signed.author.to_owned(),
             time: signed.time,
         });
+        let (id, object) = Encoded::commit(&*commit);
         // Two writers may make one commit; the second only moves its branch to it.
-        let derived = match self.objects.find_commit(id)? {
-            Some(_) => None,
-            None => Some(index::derive(&self.objects, parents, new_root, changes)?),
+        let is_there = !is_fresh && self.objects.find_commit(id)?.is_some();
+        let derived = if is_there {
+            None
+        } else {
+            let derived = index::derive(&self.objects, parents, new_root, changes)?;
+            self.objects.know_position(id, derived.position());
+            self.objects.draft_commit(&object, commit);
+            Some(derived)
         };
-        batch.object(commit);
+        batch.object(object.fresh(is_fresh));
         batch.record(Record {
             derived,
             ..self.moved(branch, tip, Some(id), signed.operation.clone(), signed.author)

@@ -105,6 +105,7 @@ impl Writer {
             return Err(error);
         }
         self.group.begin();
+        self.objects.end_drafts(false);
         let answer = catch_unwind(AssertUnwindSafe(verb));
         if !self.is_mine() {
             // Forked inside the verb, as the closure of `update` may: the turn is the parent's.
@@ -204,6 +205,7 @@ impl Writer {
     /// Adds what the verb built to the group, or drops it, and waits until the group is durable.
     fn end_turn(&self, is_good: bool) -> Result<(), Error> {
         let state = self.group.end(is_good);
+        self.objects.end_drafts(is_good);
         let mut line = self.line();
         let next = match state {
             State::Open => line.waiting.pop_front(),
@@ -244,13 +246,9 @@ impl Writer {
     }
 
     fn drop_lease(&self) {
-        let is_idle = {
-            let mut line = self.line();
-            line.is_leased = false;
-            line.waiting.is_empty()
-        };
+        self.line().is_leased = false;
         if let Some(lease) = &self.lease {
-            lease.end_group(is_idle);
+            lease.end_group();
         }
     }
 }
