@@ -70,10 +70,10 @@ impl Objects {
         &self.backend
     }
 
-    /// Keeps what a batch wrote, which the next write reads and whoever follows a branch asks
-    /// for. The batch has landed.
-    pub(crate) fn keep(&self, batch: Batch) {
-        for entry in batch.entries {
+    /// Keeps what a verb has built, which the next write reads and whoever follows a branch asks
+    /// for. If it does not land, all is forgotten.
+    pub(crate) fn keep(&self, batch: &Batch) {
+        for entry in &batch.entries {
             match entry {
                 Entry::Object(encoded) => {
                     if let Some(object) = encoded.object() {
@@ -85,10 +85,10 @@ impl Objects {
                     if let Some((commit, position)) = record.stands() {
                         self.know_position(commit, position);
                         // What a merge takes over may differ in its salt alone, and is no change.
-                        if let Some(derived) = record.derived
+                        if let Some(derived) = &record.derived
                             && record.operation == Operation::WRITE
                         {
-                            self.written.insert(commit, Arc::new(derived.changes));
+                            self.written.insert(commit, Arc::new(derived.changes.clone()));
                         }
                     }
                 }

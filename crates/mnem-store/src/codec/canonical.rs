@@ -27,14 +27,19 @@ pub(super) fn encode_shared(object: &Shared) -> Vec<u8> {
 
 /// The canonical bytes of content alone: what equality of content is defined by.
 pub fn encode_content(content: &Content) -> Vec<u8> {
-    written(|out| out.content(content))
+    let mut out = Writer::new();
+    out.content(content);
+    out.finish()
 }
 
 fn written(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
-    let mut out = Writer::new();
+    let mut out = Writer::for_an_object();
     write(&mut out);
     out.finish()
 }
+
+/// What most objects take, a leaf of 16 entries among them, in bytes.
+const OBJECT_BYTES: usize = 1_024;
 
 /// Writes canonical items. Whoever calls it brings map keys in canonical order.
 pub(crate) struct Writer(Bytes);
@@ -57,6 +62,11 @@ impl ciborium_io::Write for &mut Bytes {
 impl Writer {
     pub(crate) fn new() -> Self {
         Self(Bytes(Vec::new()))
+    }
+
+    /// With room for what most objects take.
+    fn for_an_object() -> Self {
+        Self(Bytes(Vec::with_capacity(OBJECT_BYTES)))
     }
 
     pub(crate) fn finish(self) -> Vec<u8> {
@@ -220,8 +230,12 @@ impl Writer {
                 self.text("children");
                 self.map(branch.children.len());
                 // Two lowercase hexadecimal digits sort as the byte they stand for.
+                let mut digits = String::with_capacity(2);
                 for (byte, child) in &branch.children {
-                    self.text(&format!("{byte:02x}"));
+                    digits.clear();
+                    let digit = |half| char::from_digit(u32::from(half), 16);
+                    digits.extend([byte >> 4, byte & 15].into_iter().filter_map(digit));
+                    self.text(&digits);
                     self.array(2);
                     self.bytes(child.id.as_bytes());
                     self.integer(child.count.into());

@@ -16,6 +16,7 @@ pub struct Encoded {
     bytes: Arc<[u8]>,
     /// What was encoded, so that nobody decodes it again to read what they wrote.
     object: Option<Shared>,
+    is_fresh: bool,
 }
 
 impl PartialEq for Encoded {
@@ -37,7 +38,7 @@ impl Encoded {
     }
 
     fn of(bytes: &[u8], kind: Kind, object: Option<Shared>) -> Self {
-        Self { id: hash(bytes), kind, bytes: bytes.into(), object }
+        Self { id: hash(bytes), kind, bytes: bytes.into(), object, is_fresh: false }
     }
 
     /// Encodes a memory node.
@@ -62,6 +63,17 @@ impl Encoded {
     pub fn decode(bytes: &[u8]) -> Result<(Self, Object), DecodeError> {
         let object = strict::decode(bytes)?;
         Ok((Self::of(bytes, object.kind(), None), object))
+    }
+
+    /// The same, said to hold a salt that was drawn for it, or to name what does: no store has
+    /// it yet.
+    pub(crate) fn fresh(self, is_fresh: bool) -> Self {
+        Self { is_fresh, ..self }
+    }
+
+    /// Whether no store can have it yet, so that none need be asked.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.is_fresh
     }
 
     /// The id.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::merge::{Conflict, ConflictKind, MergeOptions, Resolution, Resolver, Strategy, Verdict};
 use crate::backend::{Batch, Expected, Operation};
-use crate::codec::Encoded;
 use crate::error::{Error, ErrorKind, Hint};
 use crate::graph::VirtualBase;
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId, StateId};
@@ -276,16 +275,15 @@ impl<'m> Settling<'m> {
                 node.id
             ))),
             Resolution::Set(node) => {
-                let node = self.engine.prepare(*node)?;
+                let prepared = self.engine.prepare(*node)?;
                 // A side that says the same already is kept.
                 for version in [ours, theirs, base].into_iter().flatten() {
-                    if self.engine.node_at(id, version)?.same(&node) {
+                    if self.engine.node_at(id, version)?.same(&prepared.node) {
                         return Ok(Some(version));
                     }
                 }
-                let (version, object) = Encoded::node(node);
-                batch.object(object);
-                Ok(Some(version))
+                batch.object(prepared.object);
+                Ok(Some(prepared.version))
             }
         }
     }

@@ -228,7 +228,7 @@ impl Store {
 impl Engine {
     fn prepare_all(&self, changes: Changes) -> Result<PreparedChanges, Error> {
         let prepare = |(id, node): (NodeId, Option<MemoryNode>)| match node {
-            Some(node) if node.id == id => Ok((id, Some(self.prepare(node)?.into()))),
+            Some(node) if node.id == id => Ok((id, Some(self.prepare(node)?))),
             Some(node) => {
                 Err(Error::invalid(format!("the node {:?} is written under {id:?}", node.id)))
             }

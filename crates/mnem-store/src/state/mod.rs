@@ -25,6 +25,7 @@ mod node;
 
 pub use cursor::{Cursor, entries, verify};
 pub use diff::{Diff, EntryChange, diff};
+pub(crate) use edit::edit_with;
 pub use edit::{Edited, EntryEdits, canonical_root, edit};
 pub use merge::{Agreed, Merge, Merged, Same, merge, three_way};
 pub use node::{check_children, count, get};

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::Store;
 use super::engine::Engine;
 use super::snapshot::{Memory, Snapshot};
-use super::writer::Prepared;
 use crate::backend::{ALL_ROWS, Batch, LocalTable};
 use crate::error::{Error, Hint};
 use crate::id::{NodeId, NodeVersionId};
@@ -47,7 +46,7 @@ impl Store {
     pub fn stage(&self, node: MemoryNode) -> Result<NodeVersionId, Error> {
         self.refuse_bound("stage")?;
         let engine = self.engine()?;
-        let prepared = Prepared::from(engine.prepare(node)?);
+        let prepared = engine.prepare(node)?;
         engine.writer.run(|| {
             let staged = engine.staged()?;
             let current = match staged.nodes.get(&prepared.node.id) {

@@ -591,6 +591,29 @@ fn a_file_that_is_replaced_is_not_taken_for_the_store() {
 /// What one write costs: a node, three state objects of about 600 bytes, a commit, its record
 /// with one change, and the move of the branch.
 #[test]
+fn pages_are_checked_when_a_file_is_opened_and_not_when_it_comes_back() {
+    let disk = CrashStorage::default();
+    let settings = Settings { check_pages: true, ..every(256) };
+    let store = create(&disk, settings);
+    store.publish(&Author::new().write("main", &[("a", "1")])).unwrap();
+    let syncs = |store: &RedbBackend| {
+        let before = disk.syncs();
+        drop(store.view().unwrap());
+        disk.syncs() - before
+    };
+    for _ in 0..2 {
+        store.release();
+        assert_eq!(syncs(&store), 1, "what was checked is marked as open");
+    }
+    drop(store);
+    let before = disk.syncs();
+    drop(open(&disk, Settings { check_pages: false, ..settings }));
+    let unchecked = disk.syncs() - before;
+    drop(open(&disk, settings));
+    assert!(disk.syncs() - before > 2 * unchecked, "a check ends in a commit");
+}
+
+#[test]
 fn a_write_is_one_sync_and_flat_in_bytes() {
     let counts = Arc::new(Mutex::new(StorageCounts::default()));
     let (disk, shared) = (CrashStorage::default(), Arc::clone(&counts));

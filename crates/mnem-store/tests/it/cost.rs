@@ -97,6 +97,20 @@ fn a_diff_a_read_and_a_write_cost_the_depth_of_the_tree() {
     }
 }
 
+#[test]
+fn a_write_reads_nothing_that_the_last_one_built() {
+    let disk = filled(5_000, 3);
+    let store = cold(&disk);
+    put(&store, "n00042", "2");
+    disk.take();
+    put(&store, "n00042", "3");
+    let counts = disk.take();
+    assert_eq!((counts.object_reads, counts.publishes), (0, 1), "{counts:?}");
+    // Of its neighbour, in the same leaf, the node itself.
+    put(&store, "n00043", "2");
+    assert_eq!(disk.take().object_reads, 1);
+}
+
 /// A node that was set at the root and changed once, and then `commits` of others; what is
 /// counted reads nothing twice.
 #[test]

@@ -9,14 +9,14 @@ use mnem_store::backend::{
     Skip,
 };
 use mnem_store::codec::Encoded;
-use mnem_store::ops::Finding;
 use mnem_store::ops::log::LogOptions;
+use mnem_store::ops::{Changes, Finding, MergeOptions, RevertOutcome};
 use mnem_store::{BranchName, Commit, CommitId, Environment, InitOptions, NodeVersionId, Store};
 use redb::{ReadableTable, ReadableTableMetadata, WriteTransaction};
 
 use crate::damage::{Definition, Disk, bytes, drop_row, flips, keys, set};
 use crate::seeds::tell;
-use crate::support::{environment, id, put};
+use crate::support::{environment, id, meta, put};
 
 fn name(text: &str) -> BranchName {
     BranchName::new(text).unwrap()
@@ -294,6 +294,48 @@ fn in_memory() -> (Arc<MemoryBackend>, Store) {
 
 fn found(store: &Store) -> Vec<Finding> {
     store.fsck(|_| ()).unwrap().findings
+}
+
+#[test]
+fn no_object_stands_twice() {
+    for reproducible in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = InitOptions { reproducible, ..InitOptions::default() };
+        let store = Store::init(directory.path(), &options, environment()).unwrap();
+        let forget = |name: &str| {
+            store.write(Changes::from([(id(name), None)]), &meta("forget")).unwrap();
+        };
+        let names: Vec<_> = (0..15).map(|n| format!("a{n:02}")).collect();
+        for name in &names {
+            put(&store, name, "1");
+        }
+        // A leaf of 16, which the next entry splits: the 15 are the leaf that was the root.
+        put(&store, "b", "1");
+        put(&store, "c", "1");
+        let full = store.head_commit().unwrap().unwrap().to_string();
+        // Every state on the way back was there before, and so were the nodes.
+        forget("c");
+        forget("b");
+        for name in &names {
+            forget(name);
+        }
+        for name in names.iter().map(String::as_str).chain(["b", "c"]) {
+            assert!(store.restore(&id(name), &full, &meta("restore")).unwrap().made);
+        }
+        put(&store, "a03", "2");
+        let RevertOutcome::Reverted(_) = store.revert("HEAD", &MergeOptions::default()).unwrap()
+        else {
+            panic!("a revert of the tip has no conflict")
+        };
+        // Indexed or not, what comes back is found.
+        for turn in 0..130 {
+            put(&store, "a03", &format!("3 {turn}"));
+            store.restore(&id("a03"), &full, &meta("restore")).unwrap();
+        }
+        drop(store);
+        let found = Store::fsck_at(directory.path(), environment(), |_| ()).unwrap();
+        assert_eq!(sentences(&found.findings), Vec::<String>::new(), "{reproducible}");
+    }
 }
 
 #[test]

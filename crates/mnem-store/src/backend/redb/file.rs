@@ -361,7 +361,7 @@ impl RedbBackend {
         if is_damaged {
             self.damaged.fetch_max(generation, Ordering::SeqCst);
         }
-        if !is_well && !(is_inspected && is_damaged) {
+        if !(is_well || is_inspected && is_damaged) {
             self.fail(generation);
         }
         result
@@ -385,8 +385,11 @@ impl RedbBackend {
         self.close(&mut state);
         state.generation += 1;
         let known = state.known.take();
+        // What was closed in health has had its pages checked before.
+        let check_pages = self.settings.check_pages && known.is_none();
+        let settings = Settings { check_pages, ..self.settings };
         state.live = Some(guarded(&self.name, || {
-            let live = load(&self.open, &self.settings, known)?;
+            let live = load(&self.open, &settings, known)?;
             if live.epoch == self.epoch {
                 Ok(live)
             } else {
@@ -399,9 +402,10 @@ impl RedbBackend {
     /// Closes the file. Whatever goes wrong here was not promised to anyone: publish has
     /// answered before.
     fn close(&self, state: &mut State) {
-        let is_well = self.is_ready(state);
+        let is_ready = self.is_ready(state);
         let Some(live) = state.live.take() else { return };
         let Live { moment, database, storage, damage, .. } = live;
+        let is_well = is_ready && damage.is_none();
         state.known = Arc::into_inner(moment).filter(|_| is_well).map(|moment| moment.pending);
         if damage.is_some() || self.damaged.load(Ordering::SeqCst) >= state.generation {
             storage.detach();

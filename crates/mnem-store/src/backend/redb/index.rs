@@ -129,7 +129,10 @@ impl Pending {
         let mut nodes = write(transaction, NODES)?;
         for part in parts {
             for (id, (kind, number)) in &part.objects {
-                places.put(id.as_bytes(), rows::encode_place(*kind, *number))?;
+                // An object that was said to be fresh and was not stands twice: the first counts.
+                if places.probe(id.as_bytes())?.is_none() {
+                    places.put(id.as_bytes(), rows::encode_place(*kind, *number))?;
+                }
             }
             for (node, numbers) in &part.nodes {
                 for number in numbers {

@@ -1,5 +1,6 @@
 //! One batch, one write transaction.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use redb::WriteTransaction;
@@ -8,7 +9,7 @@ use super::index::Pending;
 use super::rows::{self, LOG, META, META_ROW, REFS, WHERE};
 use super::view::{self, read_number};
 use super::{Fault, Settings, write};
-use crate::backend::{Batch, Entry, LocalTable, PublishError, check_refs};
+use crate::backend::{Batch, Entry, LocalTable, ObjectId, PublishError, check_refs};
 
 /// What a transaction will have done once it is committed.
 pub(super) struct Written {
@@ -90,12 +91,21 @@ fn append(
         return Ok(added);
     }
     let mut log = write(transaction, LOG)?;
-    let places = write(transaction, WHERE)?;
+    let mut log = log.appender()?;
+    // Finding a table costs as much as finding a row, and what is fresh is not looked for.
+    let places = OnceCell::new();
+    let is_stored = |id: &ObjectId| {
+        if places.get().is_none() {
+            let _ = places.set(write(transaction, WHERE)?);
+        }
+        Ok::<_, Fault>(match places.get() {
+            Some(places) => places.probe(id.as_bytes())?.is_some(),
+            None => false,
+        })
+    };
     let mut put = |added: &mut Pending, row: Vec<u8>| {
         let size = row.len();
-        if log.put(&rows::encode_number(added.end), row)? {
-            return Err(log.damaged(&rows::encode_number(added.end)));
-        }
+        log.push(&rows::encode_number(added.end), row)?;
         added.add_row(size);
         Ok::<_, Fault>(())
     };
@@ -105,7 +115,7 @@ fn append(
                 let id = object.id();
                 let known = added.objects.contains_key(&id)
                     || pending.objects.contains_key(&id)
-                    || places.probe(id.as_bytes())?.is_some();
+                    || !object.is_fresh() && is_stored(&id)?;
                 if !known {
                     added.add_object(id, object.kind());
                     put(&mut added, rows::encode_object(object.bytes()))?;
@@ -121,6 +131,7 @@ fn append(
             }
         }
     }
+    log.close()?;
     Ok(added)
 }
 

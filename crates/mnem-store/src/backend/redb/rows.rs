@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use redb::{AccessGuard, ReadableTable, StorageError, Table};
+use redb::{AccessGuard, CursorError, CursorMut, ReadableTable, StorageError, Table};
 
 use super::super::record::{self, MAX_INLINE_CHANGES};
 use super::super::{
@@ -80,6 +80,13 @@ fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; CHECKSUM_BYTES] {
     bytes
 }
 
+/// The value of a row with its checksum.
+fn sealed(table: &str, key: &[u8], mut value: Vec<u8>) -> Vec<u8> {
+    let sum = checksum(table, key, &value);
+    value.extend_from_slice(&sum);
+    value
+}
+
 /// The value of a row without its checksum; none where that says that it is not what was written.
 pub(super) fn unsealed<'v>(table: &str, key: &[u8], sealed: &'v [u8]) -> Option<&'v [u8]> {
     let (value, sum) = sealed.split_last_chunk::<CHECKSUM_BYTES>()?;
@@ -113,12 +120,16 @@ impl<T> Rows<T> {
 
     /// What is said of a row that is not what was written.
     pub(super) fn damaged(&self, key: &[u8]) -> Fault {
-        let key = match key.try_into() {
-            Ok(number) if self.name == LOG => u64::from_be_bytes(number).to_string(),
-            _ => key.escape_ascii().take(80).map(char::from).collect(),
-        };
-        Fault::Row(format!("the row {key} of the table {} is damaged", self.name))
+        damaged(self.name, key)
     }
+}
+
+fn damaged(table: &str, key: &[u8]) -> Fault {
+    let key = match key.try_into() {
+        Ok(number) if table == LOG => u64::from_be_bytes(number).to_string(),
+        _ => key.escape_ascii().take(80).map(char::from).collect(),
+    };
+    Fault::Row(format!("the row {key} of the table {table} is damaged"))
 }
 
 impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
@@ -238,15 +249,45 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
 
 impl Rows<Table<'_, Bytes, Bytes>> {
     /// Sets a row; true when it was there.
-    pub(super) fn put(&mut self, key: &[u8], mut value: Vec<u8>) -> Result<bool, Fault> {
-        let sum = checksum(self.name, key, &value);
-        value.extend_from_slice(&sum);
-        Ok(self.table.insert(key, value.as_slice())?.is_some())
+    pub(super) fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<bool, Fault> {
+        let sealed = sealed(self.name, key, value);
+        Ok(self.table.insert(key, sealed.as_slice())?.is_some())
+    }
+
+    /// Adds rows after all others.
+    pub(super) fn appender(&mut self) -> Result<Appender<'_>, Fault> {
+        let end = self.table.upper_bound_mut(Bound::<&[u8]>::Unbounded)?;
+        Ok(Appender { name: self.name, end })
     }
 
     /// Deletes a row; true when it was there.
     pub(super) fn remove(&mut self, key: &[u8]) -> Result<bool, Fault> {
         Ok(self.table.remove(key)?.is_some())
+    }
+}
+
+/// The end of a table, where rows are added in the order of their keys: each page is built once,
+/// not once for each row.
+pub(super) struct Appender<'t> {
+    name: &'static str,
+    end: CursorMut<'t, Bytes, Bytes>,
+}
+
+impl Appender<'_> {
+    /// Adds a row.
+    pub(super) fn push(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), Fault> {
+        let sealed = sealed(self.name, key, value);
+        self.end.insert_before(key, sealed.as_slice()).map_err(|error| match error {
+            // What should be the last row is not.
+            CursorError::UnorderedKey => damaged(self.name, key),
+            CursorError::Storage(error) => error.into(),
+            error => Fault::Row(format!("a row of the table {}: {error}", self.name)),
+        })
+    }
+
+    /// Ends it: only then is everything in the table.
+    pub(super) fn close(self) -> Result<(), Fault> {
+        Ok(self.end.close()?)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs::{self, TryLockError};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::thread;
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use super::{Holder, HolderState, LOOK, LeaseFiles, VIEWS, Wait};
@@ -21,11 +21,15 @@ use crate::store::environment::Waiting;
 /// milliseconds: damage to the notes redb keeps of free pages would end the process (ADR 0012).
 const CHECKED_BYTES: u64 = 4 * 1024 * 1024;
 /// How long to sleep between two tries while another process holds the store: from, to.
-const RETRY: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(2)];
+const RETRY: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(1)];
 /// How often the watcher looks whether the store is wanted.
 const WATCH: Duration = Duration::from_millis(10);
-/// Who writes without a pause lets go after this long, if the store is wanted.
-const TURN: Duration = Duration::from_millis(5);
+/// Who writes without a pause lets go after this long, if the store is wanted: long against what
+/// a hand-over costs, which is five syncs or so.
+const TURN: Duration = Duration::from_millis(20);
+/// Who does not write for this long lets go, if the store is wanted. Threads that were answered
+/// together come back within it.
+const PAUSE: Duration = Duration::from_millis(1);
 /// Who handed the store over leaves it to the others until they have it, or for this long.
 const STAY_OFF: Duration = Duration::from_millis(20);
 
@@ -80,7 +84,8 @@ pub(super) struct State {
     pub(super) counter: u64,
     /// The branches when the store was let go.
     tips: Option<Tips>,
-    has_watcher: bool,
+    /// The thread that lets the store go, while there is one.
+    watcher: Option<Thread>,
     /// How often this process got the store.
     acquired: u64,
 }
@@ -114,7 +119,7 @@ impl Leased {
             handed_over: None,
             counter: 0,
             tips: None,
-            has_watcher: false,
+            watcher: None,
             acquired: 0,
         };
         let is_read_only = files.with(|files| files.is_read_only).unwrap_or(true);
@@ -181,14 +186,17 @@ impl Leased {
         self.hold(Purpose::Group)
     }
 
-    /// Lets the store go after a group, if another process wants it, and nobody here waits to
-    /// write or all have had their time.
-    pub(crate) fn end_group(&self, is_idle: bool) {
+    /// Lets the store go after a group, if another process wants it and those here have had their
+    /// time; else the watcher does once they pause.
+    pub(crate) fn end_group(&self) {
         let mut state = self.state();
         state.is_group_open = false;
         state.last_write = Instant::now();
-        if (is_idle || state.since.elapsed() >= TURN) && self.is_wanted() {
-            state.is_leaving = true;
+        if self.is_wanted() {
+            match &state.watcher {
+                Some(watcher) if state.since.elapsed() < TURN => watcher.unpark(),
+                _ => state.is_leaving = true,
+            }
         }
         self.drop_use(&mut state);
     }
@@ -245,10 +253,11 @@ impl Leased {
         state.is_leaving = false;
         (state.since, state.last_write) = (now, now);
         (state.counter, state.tips) = (counter, None);
-        if !state.has_watcher {
+        if state.watcher.is_none() {
             let myself = self.myself.clone();
             let watcher = thread::Builder::new().name("mnem-lease".into());
-            state.has_watcher = watcher.spawn(move || watch(&myself)).is_ok();
+            let watcher = watcher.spawn(move || watch(&myself)).ok();
+            state.watcher = watcher.map(|watcher| watcher.thread().clone());
         }
     }
 
@@ -448,20 +457,24 @@ impl Drop for Leased {
 
 /// Lets the store go when it is wanted or idle, while this process has it.
 fn watch(leased: &Weak<Leased>) {
+    let mut pause = WATCH;
     loop {
-        thread::sleep(WATCH);
+        // Whoever ends a group while the store is wanted wakes this.
+        thread::park_timeout(pause);
         let Some(leased) = leased.upgrade() else { return };
         let mut state = leased.state();
         if state.status == Status::Held {
-            let is_wanted = leased.is_wanted();
-            if state.uses == 0 && (is_wanted || state.last_write.elapsed() >= leased.options.idle) {
+            let (is_wanted, quiet) = (leased.is_wanted(), state.last_write.elapsed());
+            let limit = if is_wanted { PAUSE } else { leased.options.idle };
+            if state.uses == 0 && quiet >= limit {
                 leased.release(&mut state, is_wanted);
             } else if is_wanted && state.since.elapsed() >= TURN {
                 state.is_leaving = true;
             }
+            pause = if is_wanted { PAUSE } else { WATCH };
         }
         if state.status == Status::Free {
-            state.has_watcher = false;
+            state.watcher = None;
             return;
         }
     }

@@ -1,5 +1,6 @@
 //! How nodes and commits are put together for the writer.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::backend::{Batch, Change, ChangeSet, Entry, Expected, Operation, Record};
@@ -15,16 +16,8 @@ use crate::store::engine::Engine;
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) node: Arc<MemoryNode>,
-    version: NodeVersionId,
-    object: Encoded,
-}
-
-impl From<MemoryNode> for Prepared {
-    fn from(node: MemoryNode) -> Self {
-        let node = Arc::new(node);
-        let (version, object) = Encoded::node(Arc::clone(&node));
-        Self { node, version, object }
-    }
+    pub(crate) version: NodeVersionId,
+    pub(crate) object: Encoded,
 }
 
 /// Who makes a commit, when, and why.
@@ -37,12 +30,15 @@ pub(crate) struct Signed<'a> {
 }
 
 impl Engine {
-    /// Checks a node that is about to be stored, and salts it where the store is salted.
-    pub(crate) fn prepare(&self, mut node: MemoryNode) -> Result<MemoryNode, Error> {
+    /// Checks a node that is about to be stored, salts it where the store is salted, and encodes
+    /// it.
+    pub(crate) fn prepare(&self, mut node: MemoryNode) -> Result<Prepared, Error> {
         NodeId::new(node.id.as_str())?;
         node.content.check_writable()?;
         node.salt = if self.config.salted { Some(self.environment.random()?) } else { None };
-        Ok(node)
+        let node = Arc::new(node);
+        let (version, object) = Encoded::node(Arc::clone(&node));
+        Ok(Prepared { object: object.fresh(node.salt.is_some()), node, version })
     }
 
     /// The edit that puts a prepared node in place of a version, with the object to store; none
@@ -53,15 +49,17 @@ impl Engine {
         prepared: Prepared,
         current: Option<NodeVersionId>,
     ) -> Result<Option<(NodeVersionId, Encoded)>, Error> {
-        let Prepared { node, version, object } = prepared;
-        let is_same = match current.map(|current| self.node_at(&node.id, current)).transpose() {
-            Ok(current) => current.is_some_and(|current| current.same(&node)),
+        let is_same = match current
+            .map(|current| self.node_at(&prepared.node.id, current))
+            .transpose()
+        {
+            Ok(current) => current.is_some_and(|current| current.same(&prepared.node)),
             Err(error) if matches!(error.kind(), ErrorKind::CorruptStore | ErrorKind::NotFound) => {
                 false
             }
             Err(error) => return Err(error),
         };
-        Ok((!is_same).then_some((version, object)))
+        Ok((!is_same).then_some((prepared.version, prepared.object)))
     }
 
     /// Adds a commit with these edits on its first parent's state, its record and the move of
@@ -84,16 +82,25 @@ impl Engine {
             Some(parent) if new_root.is_none() => Some(self.objects.commit(*parent)?.state),
             _ => None,
         };
-        let mut changes = ChangeSet::new();
-        for (id, new) in edits {
-            let old = before.map_or(Ok(None), |state| state::get(&self.objects, state, id))?;
-            if old != *new {
-                changes.insert(id.clone(), Change { old, new: *new });
-            }
-        }
-        let edited = state::edit(&self.objects, before, edits)?;
+        let fresh: BTreeSet<NodeVersionId> = batch
+            .entries
+            .iter()
+            .filter_map(|entry| match entry {
+                Entry::Object(object) if object.is_fresh() => Some(object.id().into()),
+                _ => None,
+            })
+            .collect();
+        let is_fresh = |version| fresh.contains(&version);
+        let edited = state::edit_with(&self.objects, before, edits, is_fresh)?;
+        let changes: ChangeSet = edits
+            .iter()
+            .zip(edited.before)
+            .filter(|((_, new), old)| *new != old)
+            .map(|((id, new), old)| (id.clone(), Change { old, new: *new }))
+            .collect();
+        let is_fresh = edited.objects.last().is_some_and(Encoded::is_fresh);
         edited.objects.into_iter().for_each(|object| batch.object(object));
-        let (id, commit) = Encoded::commit(Commit {
+        let (id, object) = Encoded::commit(Commit {
             parents: parents.to_vec(),
             state: edited.root,
             message: signed.message.to_owned(),
@@ -101,11 +108,10 @@ impl Engine {
             time: signed.time,
         });
         // Two writers may make one commit; the second only moves its branch to it.
-        let derived = match self.objects.find_commit(id)? {
-            Some(_) => None,
-            None => Some(index::derive(&self.objects, parents, new_root, changes)?),
-        };
-        batch.object(commit);
+        let is_there = !is_fresh && self.objects.find_commit(id)?.is_some();
+        let derive = || index::derive(&self.objects, parents, new_root, changes);
+        let derived = (!is_there).then(derive).transpose()?;
+        batch.object(object.fresh(is_fresh));
         batch.record(Record {
             derived,
             ..self.moved(branch, tip, Some(id), signed.operation.clone(), signed.author)

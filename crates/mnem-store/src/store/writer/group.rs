@@ -125,7 +125,7 @@ impl Writer {
     /// for a verb that does something after its batch is durable.
     pub(crate) fn publish_group(&self) -> Result<(), Error> {
         let built = mem::take(&mut self.line().built);
-        let batch = self.group.close();
+        let batch = self.group.close(&self.objects);
         let backend = &*self.group.backend;
         let result = if batch.is_empty() {
             Ok(())
@@ -137,10 +137,9 @@ impl Writer {
                 .map_err(Error::from)
         };
         self.group.clear();
-        match &result {
-            Ok(()) => self.objects.keep(batch),
-            // Objects that were never stored may have been read by those who built on them.
-            Err(_) => self.objects.forget(),
+        if result.is_err() {
+            // Objects that were never stored were kept for those who built on them.
+            self.objects.forget();
         }
         for member in built {
             let copy = result.as_ref().copied().map_err(Error::repeat);
@@ -204,7 +203,7 @@ impl Writer {
 
     /// Adds what the verb built to the group, or drops it, and waits until the group is durable.
     fn end_turn(&self, is_good: bool) -> Result<(), Error> {
-        let state = self.group.end(is_good);
+        let state = self.group.end(is_good, &self.objects);
         let mut line = self.line();
         let next = match state {
             State::Open => line.waiting.pop_front(),
@@ -245,13 +244,9 @@ impl Writer {
     }
 
     fn drop_lease(&self) {
-        let is_idle = {
-            let mut line = self.line();
-            line.is_leased = false;
-            line.waiting.is_empty()
-        };
+        self.line().is_leased = false;
         if let Some(lease) = &self.lease {
-            lease.end_group(is_idle);
+            lease.end_group();
         }
     }
 }
@@ -298,8 +293,9 @@ enum State {
 }
 
 impl Turn {
-    fn keep_drafts(&mut self) {
+    fn keep_drafts(&mut self, objects: &Objects) {
         for batch in mem::take(&mut self.drafts) {
+            objects.keep(&batch);
             Arc::make_mut(&mut self.overlay).add(batch);
         }
     }
@@ -318,13 +314,13 @@ impl Group {
         self.turn().thread = Some(thread::current().id());
     }
 
-    fn end(&self, is_good: bool) -> State {
+    fn end(&self, is_good: bool, objects: &Objects) -> State {
         let turn = &mut *self.turn();
         turn.thread = None;
         if !is_good {
             turn.drafts.clear();
         }
-        turn.keep_drafts();
+        turn.keep_drafts(objects);
         if turn.overlay.is_empty() {
             State::Empty
         } else if turn.overlay.commits() >= GROUP_COMMITS || turn.overlay.bytes() >= GROUP_BYTES {
@@ -335,9 +331,9 @@ impl Group {
     }
 
     /// What there is to publish. It stays readable until it is cleared.
-    fn close(&self) -> Batch {
+    fn close(&self, objects: &Objects) -> Batch {
         let turn = &mut *self.turn();
-        turn.keep_drafts();
+        turn.keep_drafts(objects);
         turn.overlay.batch()
     }
 
