@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::ops::Bound;
+use std::sync::Arc;
 
+use super::overlay::{self, Overlay, Shown};
 use super::{
     ALL_ROWS, Backend, BackendError, Batch, BranchName, Change, ChangeSet, CommitId, Derived,
     Entry, Expected, LocalTable, MemoryBackend, NodeId, Number, ObjectId, Operation, Outcome,
@@ -438,7 +440,12 @@ fn finds_the_moves_of_a_branch(place: &Place<'_>) {
             }
         }
         let backend = place();
+        // While it is built, a batch lies over the backend, and says the same.
+        let mut built = Overlay::default();
+        built.add(batch.clone());
+        let expected = built_moves(&*backend, built, &names);
         publish(&*backend, &batch);
+        assert_eq!(built_moves(&*backend, Overlay::default(), &names), expected);
         let Ok(view) = backend.view() else { return assert_eq!("no view", "") };
         let all = view.records(None, None, usize::MAX).unwrap_or_default();
         for name in &names {
@@ -457,6 +464,22 @@ fn finds_the_moves_of_a_branch(place: &Place<'_>) {
             }
         }
     }
+}
+
+/// What counts at each time, with what is built over a backend.
+fn built_moves(
+    backend: &dyn Backend,
+    built: Overlay,
+    names: &[BranchName],
+) -> Vec<Result<Option<Record>, String>> {
+    let Ok(view) = overlay::view(backend, Arc::new(built), Shown::All) else { return vec![] };
+    let asked = names.iter().flat_map(|name| (-9..33).map(move |time| (name, time)));
+    asked
+        .map(|(name, time)| match view.move_at(name, time) {
+            Ok(found) => Ok(found.map(|(_, record)| record)),
+            Err(error) => Err(error.to_string()),
+        })
+        .collect()
 }
 
 fn keeps_large_change_sets(place: &Place<'_>) {

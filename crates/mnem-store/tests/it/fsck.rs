@@ -109,6 +109,19 @@ fn what_is_checked_is_of_one_moment_and_nobody_waits_for_it() {
 }
 
 #[test]
+fn where_no_copy_can_be_made_the_store_itself_is_checked() {
+    let disk = Disk::filled(3);
+    let expected = Store::fsck_at(disk.root(), environment(), |_| ()).unwrap();
+    // Something is where the copy would be.
+    let unique = u64::from_be_bytes(environment().random().unwrap());
+    let taken = disk.file(&format!("copy-{unique:016x}.redb"));
+    fs::write(&taken, "mine").unwrap();
+    let found = Store::fsck_at(disk.root(), environment(), |_| ()).unwrap();
+    assert_eq!(found, expected);
+    assert_eq!(fs::read(taken).unwrap(), b"mine");
+}
+
+#[test]
 fn rows_that_were_lost_or_made_up_are_found() {
     let disk = Disk::filled(260);
     let check = |change: &dyn Fn(&WriteTransaction), expected: &str| {
