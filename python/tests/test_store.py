@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -366,3 +368,77 @@ def test_local_rows(store):
     with mnem.open(store.root) as other:
         assert other.local("vec").items() == [(b"a", b"another's")]
     assert store.log() == []
+
+
+def test_local_rows_land_with_a_write_or_not_at_all(store):
+    rows = store.local("vectors")
+    tip = store.write({"a": 1}, message="m", local=[("vectors", b"a", b"1"), ("other", b"", b"")])
+    assert (rows.items(), store.local("other").items()) == ([(b"a", b"1")], [(b"", b"")])
+    store.write({"a": 2}, message="m")
+    refused = {"message": "m", "local": [("vectors", b"a", b"2"), ("vectors", b"b", b"2")]}
+    for write in (
+        lambda: store.write({"a": 3}, base=tip, **refused),
+        lambda: store.write({"a": {1, 2}}, **refused),
+        lambda: store.update(lambda _: {"a": 3}, base=tip, **refused),
+        lambda: store.update(lambda _: 1 / 0, **refused),
+    ):
+        with pytest.raises((mnem.MnemError, ZeroDivisionError)):
+            write()
+    assert rows.items() == [(b"a", b"1")]
+    # Also where nothing changes.
+    assert store.update(lambda _: {"a": 2}, **refused) == store.head_commit()
+    assert rows.items() == [(b"a", b"2"), (b"b", b"2")]
+    store.write({}, message="m", local=(("vectors", key, None) for key in (b"a", b"b", b"c")))
+    assert rows.items() == []
+    assert len(store.log()) == 2
+
+
+@pytest.mark.parametrize(
+    "local", [[("v", b"k")], [("v", "k", b"")], [(b"v", b"k", b"")], [("v", b"k", 1)], [1], 1]
+)
+def test_what_is_no_local_row_is_refused(store, local):
+    for write, changes in ((store.write, {"a": 1}), (store.update, lambda _: {"a": 1})):
+        with pytest.raises((TypeError, ValueError)):
+            write(changes, message="m", local=local)
+    assert store.head_commit() is None
+
+
+# ---- what is read of the past ----
+
+
+def test_the_log_of_a_node_and_from_a_revision(store):
+    first = store.write({"a": 1}, message="a1")
+    store.write({"b": 1}, message="b1")
+    store.write({"a": 2}, message="a2")
+    store.write({"a": None}, message="gone")
+
+    def said(**options):
+        return [commit.message for commit in store.log(**options)]
+
+    assert said(node="a") == ["gone", "a2", "a1"]
+    assert said(node="a", limit=1, at="HEAD~1") == ["a2"]
+    assert said(node="a", first_parent=True, at=first) == ["a1"]
+    assert said(node="never") == []
+    assert said(at="HEAD~2") == ["b1", "a1"]
+    with pytest.raises(mnem.InvalidRefError):
+        said(at="no-such-branch")
+
+
+def test_what_a_write_keeps_at_hand_is_what_the_disk_says(store):
+    ids = [f"n{n}" for n in range(40)]
+    tips = [store.write({id: {"v": n} for id in ids[n:]}, message="m") for n in range(3)]
+    tips.append(store.write({"n1": None, "n2": {"v": 2}, "new": 1.0}, message="m"))
+    answers = [
+        str((store.changed_by(tip), store.state_at(tip), store.log(at=tip))) for tip in tips
+    ]
+    assert store.changed_by(tips[-1]) == {"n1": "removed", "new": "added"}
+    store.close()
+    code = """
+import sys, mnem
+store = mnem.open(sys.argv[1])
+for tip in sys.argv[2:]:
+    print((store.changed_by(tip), store.state_at(tip), store.log(at=tip)))
+"""
+    run = [sys.executable, "-c", code, str(store.root), *tips]
+    done = subprocess.run(run, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == answers

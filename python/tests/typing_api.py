@@ -24,6 +24,7 @@ def use(store: mnem.Store) -> None:
     assert_type(store.log(limit=3), list[mnem.Commit])
     assert_type(store.log()[0].parents, tuple[str, ...])
     assert_type(store.diff()[0].old, mnem.MemoryNode | None)
+    assert_type(store.log(node="a", at="main"), list[mnem.Commit])
     assert_type(store.changed_by("main"), dict[str, str])
     assert_type(store.blame("a").provenance, mnem.Provenance)
     assert_type(store.blame("a").removed, bool)
@@ -35,6 +36,8 @@ def use(store: mnem.Store) -> None:
     assert_type(store.local("vectors").get(b"a"), bytes | None)
     assert_type(store.on("agent-a"), mnem.Store)
     assert_type(store.write({"a": 1, "b": None, "c": mnem.MemoryNode("c", 1)}, message="m"), str)
+    rows: list[tuple[str, bytes, bytes | None]] = [("vectors", b"a", b"1"), ("v", b"b", None)]
+    assert_type(store.write({}, message="m", local=rows), str)
 
 
 def callables(store: mnem.Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mnem
 import pytest
+from langgraph.store.base import GetOp
 from mnem_langgraph import MnemosyneStore
 
 USER = ("memories", "u1")
@@ -135,7 +136,7 @@ def test_closing_saves_what_is_worth_it(path, looked_at):
         with MnemosyneStore(path) as memories:
             for n in range(puts):
                 memories.put(USER, f"k{n}", {"v": puts})
-            assert memories.get(USER, "k0").value == {"v": puts}
+            assert memories.search(USER, limit=1)[0].value == {"v": puts}
         looked_at.clear()
         with MnemosyneStore(path) as again:
             assert len(again.search(USER, limit=100)) == puts
@@ -143,9 +144,63 @@ def test_closing_saves_what_is_worth_it(path, looked_at):
     again.close()
 
 
+def test_one_item_is_read_without_looking_at_all(memories, looked_at):
+    write(memories._store, 300)
+    memories._store.write({"memories:50%:k": {"v": "old"}}, message="0.0.7")
+    there = [(USER, f"k{n}") for n in range(7)] + [(("memories", "50%"), "k"), (USER, "none")]
+    fresh = MnemosyneStore(memories._store)
+    found = [fresh.get(*place) for place in there]
+    assert looked_at == []
+    fresh.search(())
+    assert len(looked_at) == 301
+    assert found == [fresh.get(*place) for place in there]
+    assert found[-1] is None
+    assert [item.created_at < item.updated_at for item in found[:-2]] == [True] * 7
+
+
+@pytest.mark.parametrize("side", ["theirs", "ours"])
+def test_one_item_has_the_times_that_all_have(memories, side):
+    def write(store, value, at):
+        store.write({"memories:u1:k": value}, message="w", time_ms=at)
+
+    def compare():
+        fresh = [MnemosyneStore(memories._store) for _ in range(2)]
+        fresh[1].search(())
+        one, other = (store.get(USER, "k") for store in fresh)
+        assert one == other
+        assert fresh[0].get(("memories", "u2"), "k") is None
+
+    store, at = memories._store, iter(range(1_000, 99_000, 1_000))
+    for value in (1, 2, None, 3, 4):
+        write(store, value, next(at))
+        compare()
+    # A merge brings the times of its line, or makes a value of its own, which is changed again.
+    memories.branch("side")
+    write(store.on("side"), None, next(at))
+    write(store.on("side"), 5, next(at))
+    write(store, 6, next(at))
+    assert memories.merge("side", strategy=side).ok
+    compare()
+    write(store, 7, next(at))
+    compare()
+    write(store, None, next(at))
+    compare()
+    write(store, 8, next(at))
+    compare()
+
+
+def test_many_single_reads_look_at_all(memories, looked_at, monkeypatch):
+    monkeypatch.setattr("mnem_langgraph.shelf.POINTS", 5)
+    write(memories._store, 10)
+    for n in range(5):
+        assert memories.get(USER, "k0").value == {"v": 7}
+        assert memories.batch([GetOp(USER, "k1")])[0].value == {"v": 8}
+        assert len(looked_at) == (0 if n < 2 else 10)
+
+
 def test_who_only_writes_looks_now_and_then(memories, looked_at):
     memories.put(USER, "k", {"v": 0})
-    memories.get(USER, "k")
+    memories.search(USER)
     looked_at.clear()
     for n in range(150):
         memories.put(USER, "k", {"v": n + 1})

@@ -234,11 +234,15 @@ def test_without_a_configuration_there_is_no_sweeper(memories):
 
 
 def test_a_refresh_that_cannot_be_noted_is_no_failure_of_the_read(path, clock, monkeypatch):
-    def refuse(*_):
+    asked = []
+
+    def refuse(*_, **rows):
+        asked.append(len(rows["local"]))
         raise mnem.StoreIoError("read-only")
 
     with opened(path) as memories:
         memories.put(SPACE, "a", {"v": 1}, ttl=10)
         clock.minutes(8)
-        monkeypatch.setattr(mnem.LocalRows, "set", refuse)
+        monkeypatch.setattr(mnem.Store, "write", refuse)
         assert memories.get(SPACE, "a").value == {"v": 1}
+        assert asked == [1]

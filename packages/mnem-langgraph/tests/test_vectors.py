@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from datetime import date
 
 import mnem
 import pytest
@@ -205,6 +206,65 @@ def test_a_damaged_row_is_made_anew(memories, embed):
         again = MnemosyneStore(memories._store, index=index(embed))
         assert found(again, "ab") == [("a", pytest.approx(1))]
         assert rows.get(key) == row
+
+
+@pytest.fixture
+def published(monkeypatch):
+    """The calls that publish, which is an fsync each."""
+    calls = []
+    for owner, name in (
+        (mnem.Store, "write"),
+        (mnem.Store, "update"),
+        (mnem.LocalRows, "set"),
+        (mnem.LocalRows, "delete"),
+    ):
+        whole = getattr(owner, name)
+
+        def count(*args, name=name, whole=whole, **options):
+            calls.append(name)
+            return whole(*args, **options)
+
+        monkeypatch.setattr(owner, name, count)
+    return calls
+
+
+def test_what_is_put_and_forgotten_is_published_once(memories, published):
+    def took(call):
+        published.clear()
+        call()
+        return len(published)
+
+    def puts(text):
+        return [PutOp(SPACE, f"k{n}", {"text": f"{text}{n}"}) for n in range(5)]
+
+    rows = memories._store.local("mnem-langgraph:vectors")
+    assert took(lambda: memories.batch(puts("a"))) == 1
+    assert len(rows.items()) == 5
+    # What is there makes no commit, and notes the times of all in one step.
+    assert took(lambda: memories.batch(puts("a"))) == 2
+    assert took(lambda: memories.put(SPACE, "k0", {"text": "b"})) == 1
+    assert took(lambda: memories.delete(SPACE, "k0")) == 1
+    assert len(rows.items()) == 4
+    memories._store.write({f"docs:{n}": {"text": "b"} for n in range(5)}, message="elsewhere")
+    assert took(lambda: found(memories, "b")) == 1
+    assert len(memories.history()) == 4
+
+
+def test_a_refused_put_leaves_no_vectors(memories, monkeypatch):
+    memories.put(SPACE, "b", {"text": "ab"}, index=False)
+    monkeypatch.setattr("mnem_langgraph.store._message", lambda _: "\ud800")
+    with pytest.raises(mnem.InvalidRefError):
+        memories.put(SPACE, "a", {"text": "ab"})
+    assert memories._store.local("mnem-langgraph:vectors").items() == []
+
+
+@pytest.mark.parametrize("more", [{"when": date(2026, 9, 7)}, {1: 1, "b": 2}, {"n": float("nan")}])
+def test_vectors_of_values_that_are_stored_otherwise(memories, path, more):
+    memories.put(SPACE, "a", {"text": "ab", "more": more})
+    fresh = Counting()
+    with MnemosyneStore(path, index=index(fresh)) as again:
+        assert found(again, "ab") == [("a", pytest.approx(1))]
+    assert fresh.texts == []
 
 
 def test_no_index_means_no_vectors(path):

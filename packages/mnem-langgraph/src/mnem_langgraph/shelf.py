@@ -26,7 +26,7 @@ WORTH = 16
 # Up to so many nodes are read one by one, and more as all below their prefix.
 FEW = 8
 # Items that are read one by one before all are looked at.
-POINTS = 256
+POINTS = 64
 # A prefix with less than this part of all items is gathered and sorted by itself.
 SMALL = 8
 
@@ -96,9 +96,9 @@ def _is_namespace(labels: tuple[str, ...]) -> bool:
 
 def _full(node: mnem.MemoryNode) -> tuple[str, ...] | None:
     """The key that a node keeps, since its id had to be cut."""
-    content: Any = node.content
-    full: Any = content.get(keys.FULL) if isinstance(content, dict) else None
-    return tuple(map(str, full)) if isinstance(full, list) else None
+    content = cast("dict[str, Any]", node.content) if isinstance(node.content, dict) else {}
+    full = content.get(keys.FULL)
+    return tuple(map(str, cast("list[Any]", full))) if isinstance(full, list) else None
 
 
 class Shelf:

@@ -210,23 +210,33 @@ class MnemosyneStore(BaseStore):
             vectors = await step.aembed()
 
     def _steps(self, ops: list[Op]) -> _Steps[list[Result]]:
+        puts: dict[_Place, PutOp] = {}
+        gets, is_looked_over = 0, False
         for op in ops:
             _validate(op)
+            if isinstance(op, PutOp):
+                # Outside every namespace there are no items, and nodes of others: nothing to
+                # forget.
+                if op.namespace:
+                    puts[tuple(op.namespace), str(op.key)] = op
+            elif isinstance(op, GetOp):
+                gets += 1
+            else:
+                is_looked_over = True
         results: list[Result] = [None] * len(ops)
-        queries = [op.query for op in ops if isinstance(op, SearchOp) and op.query]
         embedded: dict[str, list[float]] = {}
         # What reads need of the model comes first: they are of one moment.
+        queries = [op.query for op in ops if isinstance(op, SearchOp) and op.query]
         if queries and self._index is not None:
             embedded = yield from self._embed(queries, self._index, as_queries=True)
             yield from self._index_stale(ops)
         read: list[Entry] = []
         with self._lock:
-            gets = sum(isinstance(op, GetOp) for op in ops)
-            if any(isinstance(op, (SearchOp, ListNamespacesOp)) for op in ops):
+            if is_looked_over:
                 self._shelf.follow(self._store)
             elif gets:
                 self._shelf.follow_for(self._store, gets)
-            for at, op in enumerate(ops):
+            for at, op in enumerate(ops if gets or is_looked_over else ()):
                 if isinstance(op, GetOp):
                     found = read if op.refresh_ttl else []
                     results[at] = self._get(tuple(op.namespace), str(op.key), found)
@@ -234,12 +244,6 @@ class MnemosyneStore(BaseStore):
                     results[at] = self._search(op, embedded.get(op.query or ""), read)
                 elif isinstance(op, ListNamespacesOp):
                     results[at] = self._list_namespaces(op)
-        # Outside every namespace there are no items, and nodes of others: nothing to forget.
-        puts = {
-            (tuple(op.namespace), str(op.key)): op
-            for op in ops
-            if isinstance(op, PutOp) and op.namespace
-        }
         if puts:
             yield from self._put(puts)
         self._refresh(read)
