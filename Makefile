@@ -102,7 +102,7 @@ bench: wheel .venv/bench/ready
 sweep: wheel .venv/test/ready
 	.venv/test/$(PIP) --force-reinstall --no-deps $(WHEEL)
 	MNEM_BENCH_RUNS=80 MNEM_BENCH_LENGTHS=16,64,256 .venv/test/bin/python benchmarks/audit.py
-	PROPTEST_CASES=20000 MNEM_CHAOS_CASES=50000 MNEM_CHAOS_STORE_CASES=250 cargo test --workspace --release --locked -- --include-ignored --skip lease::worker --skip places::linux::worker
+	PROPTEST_CASES=20000 MNEM_CHAOS_CASES=50000 MNEM_CHAOS_STORE_CASES=250 MNEM_CRASH_CASES=100 MNEM_FAULT_CASES=100000 MNEM_KILL_ROUNDS=100 cargo test --workspace --release --locked -- --include-ignored --skip lease::worker --skip places::linux::worker --skip crash::kill::worker
 
 # The page about merges of random histories, from a run at the counts of the sweep.
 chaos-report: need
