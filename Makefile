@@ -130,7 +130,7 @@ sweep-kill: need
 
 # Machines that stop, and calls that fail.
 sweep-crash: need
-	$(SWEEP) $(ENGINE_TESTS) --include-ignored crash:: --skip crash::kill
+	$(SWEEP) MNEM_CRASH_CASES=100 MNEM_FAULT_CASES=100000 $(ENGINE_TESTS) crash:: --skip crash::kill
 
 # Inputs that nobody thought of.
 sweep-fuzz: need

@@ -92,6 +92,16 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
     })
 }
 
+/// A new file to read and write that loses its name at once: the system removes it with its last
+/// handle.
+pub(crate) fn nameless(path: &Path) -> io::Result<File> {
+    let file = call(Call::Create(path), || {
+        OpenOptions::new().read(true).write(true).create_new(true).open(path)
+    })?;
+    remove(path)?;
+    Ok(file)
+}
+
 /// A new file that is written from its beginning on.
 #[derive(Debug)]
 pub(crate) struct NewFile {

@@ -1,13 +1,14 @@
 //! A store as it is at one moment: a copy of its data file, to be read for as long as it takes
 //! while others write on.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use super::engine::{Engine, Place};
 use super::{Head, STORE_DIRECTORY, Store};
+use crate::backend::disk;
 use crate::backend::redb::{ReadOnlyFile, RedbBackend, Settings};
 use crate::error::{Error, ErrorKind};
 
@@ -52,10 +53,9 @@ impl Engine {
     }
 }
 
-/// A copy of a file without a name: the system removes it with its last handle.
+/// A copy of a file, without a name.
 fn copy(from: &Path, beside: &Path) -> io::Result<File> {
-    let mut copy = File::options().read(true).write(true).create_new(true).open(beside)?;
-    fs::remove_file(beside)?;
+    let mut copy = disk::nameless(beside)?;
     io::copy(&mut File::open(from)?, &mut copy)?;
     Ok(copy)
 }

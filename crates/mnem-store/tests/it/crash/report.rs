@@ -1,6 +1,7 @@
 //! What a run came to: a line, a file for who asks for one, and for a failure how to run it again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 use super::ways::told;
 
@@ -10,12 +11,13 @@ pub struct Report {
     test: &'static str,
     cases: u64,
     failures: Vec<String>,
+    begun: Instant,
 }
 
 impl Report {
     /// Of the test of this path.
     pub fn new(name: &'static str, test: &'static str) -> Self {
-        Self { name, test, cases: 0, failures: Vec::new() }
+        Self { name, test, cases: 0, failures: Vec::new(), begun: Instant::now() }
     }
 
     /// Runs one case, which `variables` make again.
@@ -39,11 +41,15 @@ impl Report {
     /// Tells what came of it; panics where a case failed, or where there were too few.
     #[allow(clippy::print_stdout)] // who runs the sweep reads it
     pub fn finish(self, at_least: u64, note: &str) {
-        let Self { name, cases, failures, .. } = self;
+        let Self { name, cases, failures, begun, .. } = self;
         println!("report: {name} cases={cases} failures={} {note}", failures.len());
         if let Some(directory) = told("MNEM_SWEEP_REPORT") {
             let report = serde_json::json!({
-                "name": name, "cases": cases, "failures": failures.len(), "note": note,
+                "name": name,
+                "cases": cases,
+                "failures": failures.len(),
+                "seconds": begun.elapsed().as_secs(),
+                "note": note,
             });
             let path = std::path::Path::new(&directory).join(format!("{name}.json"));
             std::fs::create_dir_all(directory).unwrap();

@@ -17,6 +17,9 @@ pub fn told(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
 }
 
+/// As many have every choice of them tried at each stop, whatever is asked for.
+const FEW: usize = 3;
+
 /// A number from the environment, or this one.
 pub fn asked(name: &str, default: usize) -> usize {
     told(name).map_or(default, |text| text.parse().unwrap())
@@ -74,6 +77,11 @@ fn structured(disk: &Disk) -> usize {
 fn chosen(disk: &Disk, point: usize, cases: usize) -> Vec<usize> {
     let structured = structured(disk);
     let random = |count: usize| (0..count).map(move |way| structured + way);
+    let count = disk.pieces(WHOLE);
+    if count <= FEW {
+        let first = 2 + 3 * count;
+        return (first..first + (1 << count)).chain(random(cases.saturating_sub(8))).collect();
+    }
     if structured <= cases / 2 {
         return (0..structured).chain(random(cases - structured)).collect();
     }
