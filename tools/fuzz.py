@@ -29,7 +29,7 @@ INSTRUMENTED = [
     "-Cllvm-args=-sanitizer-coverage-pc-table",
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
     "-Ccodegen-units=1",
-    "--cfg=fuzzing",
+    "--cfg fuzzing",
 ]
 
 # The longest input, in bytes; 4,096 unless it says otherwise.

@@ -1,6 +1,6 @@
 //! What can go wrong: one error type, its kinds, and hints that name a command.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use crate::object::content::ContentError;
 
@@ -128,7 +128,8 @@ hints! {
 impl Error {
     /// An error of this kind with this sentence.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, content: None, source: None }
+        let message = one_line(message.into());
+        Self { kind, message, hint: None, content: None, source: None }
     }
 
     /// A node, commit or object that is not there.
@@ -199,6 +200,27 @@ impl Error {
     pub fn content(&self) -> Option<&ContentError> {
         self.content.as_ref()
     }
+}
+
+/// A sentence with its control characters as escapes, as JSON writes them: it may quote what anybody
+/// wrote, and whoever prints it may have a terminal.
+fn one_line(sentence: String) -> String {
+    if !sentence.contains(char::is_control) {
+        return sentence;
+    }
+    let mut line = String::with_capacity(sentence.len());
+    for character in sentence.chars() {
+        match character {
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            '\t' => line.push_str("\\t"),
+            other if other.is_control() => {
+                let _ = write!(line, "\\u{:04x}", u32::from(other)); // into a String
+            }
+            other => line.push(other),
+        }
+    }
+    line
 }
 
 impl From<ContentError> for Error {
