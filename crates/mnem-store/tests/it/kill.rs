@@ -484,7 +484,7 @@ fn round(seed: u64, answers: &mut u64) -> Way {
     let disk = filled(if way == Way::Flush { dice.next() % 11 } else { dice.next() % 251 });
     let root = disk.root();
     let mut told = Vec::new();
-    for life in 0..1 + dice.below(2) as u64 {
+    for life in 0..=dice.below(2) as u64 {
         let what = if way == Way::Flush { "write much" } else { "write" };
         let mut writers: Vec<_> = (0..2 + dice.below(2) as u64)
             .map(|n| Writer::start(root, what, seed * 100 + life * 10 + n))
@@ -502,7 +502,9 @@ fn round(seed: u64, answers: &mut u64) -> Way {
         } else if way == Way::Holder {
             killed = BTreeSet::from([holder(root, &mut writers)]);
         }
-        killed.iter().for_each(|at| writers[*at].kill());
+        for at in &killed {
+            writers[*at].kill();
+        }
         if killed.len() < writers.len() {
             let before: usize = writers.iter().map(|w| w.told.load(Ordering::SeqCst)).sum();
             // Those that are left go on, past what is dead.
@@ -515,9 +517,9 @@ fn round(seed: u64, answers: &mut u64) -> Way {
                 }
             }
             wait_for(&mut left, before.min(40) + dice.below(40));
-            left.into_iter().for_each(|writer| told.extend(writer.end(false)));
+            told.extend(left.into_iter().flat_map(|writer| writer.end(false)));
         } else {
-            writers.into_iter().for_each(|writer| told.extend(writer.end(true)));
+            told.extend(writers.into_iter().flat_map(|writer| writer.end(true)));
         }
         if way == Way::Recovery {
             // One dies where redb reports what it repaired, the other from outside.

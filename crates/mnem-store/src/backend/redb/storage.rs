@@ -2,6 +2,8 @@
 
 use std::io;
 use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::{BackendError, StorageBackend};
 
@@ -10,14 +12,29 @@ use crate::backend::descriptor::Descriptor;
 /// What redb is given. Once it is taken away, every call fails, and the file and its lock are
 /// free, whatever becomes of the database.
 #[derive(Debug)]
-pub(super) struct Detachable<S>(Descriptor<S>);
+pub(super) struct Detachable<S> {
+    storage: Descriptor<S>,
+    /// Whether the database is open, so that its file is as long as it should be.
+    is_open: Arc<AtomicBool>,
+}
 
-/// Takes storage away from its database.
-pub(super) struct Storage(Box<dyn Fn() + Send + Sync>);
+/// What is left to us of the storage of a database.
+pub(super) struct Storage {
+    detach: Box<dyn Fn() + Send + Sync>,
+    is_open: Arc<AtomicBool>,
+}
 
 impl Storage {
+    /// Takes it away from the database.
     pub(super) fn detach(&self) {
-        (self.0)();
+        (self.detach)();
+    }
+
+    /// From now on nothing is read beyond the end of the file but by a damaged number of a page.
+    /// Such a page is empty, which redb finds out: after an error of its storage it would read
+    /// nothing any more, and what is whole could not be told from what is damaged.
+    pub(super) fn is_open(&self) {
+        self.is_open.store(true, Ordering::SeqCst);
     }
 }
 
@@ -27,11 +44,13 @@ impl<S: StorageBackend> Detachable<S> {
         let handle = storage.clone();
         // Dropping it frees the file in any case.
         let detach = move || handle.take(|storage| drop(storage.close()));
-        Ok((Self(storage), Storage(Box::new(detach))))
+        let is_open = Arc::new(AtomicBool::new(false));
+        let left = Storage { detach: Box::new(detach), is_open: Arc::clone(&is_open) };
+        Ok((Self { storage, is_open }, left))
     }
 
     fn with<T, E: From<io::Error>>(&self, call: impl FnOnce(&S) -> Result<T, E>) -> Result<T, E> {
-        let done = self.0.with(call);
+        let done = self.storage.with(call);
         done.unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::NotConnected).into()))
     }
 }
@@ -42,7 +61,16 @@ impl<S: StorageBackend> StorageBackend for Detachable<S> {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.with(|storage| storage.read(offset, out))
+        match self.with(|storage| storage.read(offset, out)) {
+            Err(error)
+                if error.kind() == io::ErrorKind::UnexpectedEof
+                    && self.is_open.load(Ordering::SeqCst) =>
+            {
+                out.fill(0);
+                Ok(())
+            }
+            read => read,
+        }
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
