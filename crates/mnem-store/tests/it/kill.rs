@@ -5,6 +5,8 @@
 //! outside of the store, which outlives its writer. Ten rounds; `MNEM_KILL_ROUNDS` asks for more
 //! (`make sweep-kill`), `MNEM_KILL_SEED` for one alone.
 //!
+//! Long: who writes, who kills and who looks at what is left speak of the same answers.
+//!
 //! What a process wrote outlives it in the memory of the system, so a sync that is missing is
 //! not seen here.
 #![cfg(unix)]
