@@ -41,6 +41,7 @@ __all__ = [
     "new_id",
     "open",
     "panic_on_purpose",
+    "repair",
     "run_command",
     "version",
 ]

@@ -27,6 +27,7 @@ __all__ = [
     "Move",
     "NodeChange",
     "Provenance",
+    "Repair",
     "UndoResult",
     "Verified",
 ]
