@@ -14,7 +14,7 @@ note. A part that did not end leaves nothing. In the page a figure stands betwee
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import os
 import platform
@@ -30,6 +30,9 @@ PAGE = ROOT / "docs" / "reliability.md"
 KEPT = ROOT / "docs" / "reliability"
 SWEPT = ROOT / "target" / "sweep"
 SPAN = re.compile(r"<!-- sweep(?: ([\w-]+))? -->.*?<!-- end -->", re.DOTALL)
+
+# Seconds are told up to here, and minutes from here on.
+SHORT = 120
 
 Results = dict[str, dict[str, Any]]
 
@@ -52,7 +55,7 @@ def keep(swept: Path, kept: Path) -> int:
     paths = sorted(swept.glob("*.json"))
     for path in paths:
         result = json.loads(path.read_text(encoding="utf-8"))
-        day = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.timezone.utc)
+        day = dt.datetime.fromtimestamp(path.stat().st_mtime, dt.timezone.utc)
         result |= {"date": day.date().isoformat(), "machine": machine()}
         text = json.dumps(result, indent=2, sort_keys=True) + "\n"
         (kept / path.name).write_text(text, encoding="utf-8")
@@ -76,11 +79,14 @@ def took(result: dict[str, Any]) -> str:
     seconds = round(result.get("seconds") or 0)
     if not seconds:
         return ""
-    return f"{seconds} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    return f"{seconds} s" if seconds < SHORT else f"{seconds / 60:.0f} min"
 
 
 def table(results: Results) -> str:
-    lines = ["| part | cases | failed | of what | took | on |", "| --- | ---: | ---: | --- | ---: | --- |"]
+    lines = [
+        "| part | cases | failed | of what | took | on |",
+        "| --- | ---: | ---: | --- | ---: | --- |",
+    ]
     for name, result in results.items():
         cells = [name, f"{result['cases']:,}", f"{result['failures']:,}", result.get("note", "")]
         lines.append(f"| {' | '.join([*cells, took(result), result['date']])} |")
@@ -108,7 +114,7 @@ def counted(output: str) -> tuple[int, int]:
 
 def run(name: str, note: str, command: list[str]) -> int:
     start = time.monotonic()
-    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    ended = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
     print(ended.stdout)
     passed, failed = counted(ended.stdout)
     result = {
@@ -133,7 +139,7 @@ def main(arguments: list[str]) -> int:
     after = page(before, load(KEPT))
     if arguments == ["--check"]:
         if after != before:
-            print("docs/reliability.md is not what docs/reliability/ says; run tools/reliability.py.")
+            print("docs/reliability.md is not what its results say; run tools/reliability.py.")
         return int(after != before)
     PAGE.write_text(after, encoding="utf-8")
     return 0

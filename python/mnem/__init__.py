@@ -49,6 +49,7 @@ from .types import (
     Move,
     NodeChange,
     Provenance,
+    Repair,
     UndoResult,
     Verified,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "NodeChange",
     "NotFoundError",
     "Provenance",
+    "Repair",
     "Snapshot",
     "Store",
     "StoreExistsError",
@@ -97,6 +99,7 @@ __all__ = [
     "migrate",
     "new_id",
     "open",
+    "repair",
     "version",
 ]
 
@@ -199,6 +202,29 @@ def migrate(
     False
     """
     return _mnem.migrate(path, dry_run, busy_timeout)
+
+
+def repair(
+    path: str | os.PathLike[str] = ".", *, dry_run: bool = False, busy_timeout: float = 10.0
+) -> Repair:
+    """Save what can be read of the damaged store at a directory, or the nearest above it.
+
+    Everything that can be read goes into a fresh data file, branches go where they were last
+    moved, and what is lost is named; the damaged file is kept. A sound store is left alone. With
+    ``dry_run`` the store is only looked at, also one too damaged to be opened, and not a byte is
+    changed. Nobody may have the store open: BusyError after ``busy_timeout`` seconds where another
+    process has, ConflictError where this one has. CorruptStoreError where nothing can be saved.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     mnem.init(directory).close()
+    ...     _ = pathlib.Path(directory, ".mnem", "HEAD").write_text("junk")
+    ...     found = mnem.repair(directory, dry_run=True)
+    ...     repaired = mnem.repair(directory)
+    >>> found.findings[0].message, repaired.head
+    ('HEAD holds "junk", neither a branch nor a commit id', 'main')
+    """
+    return _mnem.repair(path, dry_run, busy_timeout)
 
 
 def new_id() -> str:

@@ -155,7 +155,7 @@ class History:
         """Check that everything in the store agrees; what does not is listed, nothing is changed.
 
         Beside what :meth:`verify` checks: the record of each commit, where each branch was last
-        moved, HEAD, what is staged, and the index. ``mnem fsck --repair`` repairs.
+        moved, HEAD, what is staged, and the index. :func:`mnem.repair` repairs.
 
         >>> mnem.open(":memory:").fsck().findings
         ()

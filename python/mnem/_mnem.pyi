@@ -18,6 +18,7 @@ from .types import (
     Migration,
     Move,
     NodeChange,
+    Repair,
     UndoResult,
     Verified,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "new_id",
     "open",
     "panic_on_purpose",
+    "repair",
     "run_command",
     "version",
 ]
@@ -64,6 +66,7 @@ def init(
 ) -> Store: ...
 def open(path: str | os.PathLike[str], busy_timeout: float, allow_network: bool) -> Store: ...
 def migrate(path: str | os.PathLike[str], dry_run: bool, busy_timeout: float) -> Migration: ...
+def repair(path: str | os.PathLike[str], dry_run: bool, busy_timeout: float) -> Repair: ...
 def import_store(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> Store: ...
 def in_memory(default_branch: str | None, reproducible: bool) -> Store: ...
 

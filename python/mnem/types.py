@@ -27,6 +27,7 @@ __all__ = [
     "Move",
     "NodeChange",
     "Provenance",
+    "Repair",
     "UndoResult",
     "Verified",
 ]
@@ -491,6 +492,45 @@ class Fsck:
             "records": self.records,
             "branches": self.branches,
             "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What was wrong with a store, and what a repair of it did.
+
+    ``losses`` is what could not be saved, and so is still wrong. ``objects`` counts what was saved.
+    ``moved`` has a pair for each branch that was put elsewhere: its name, and its commit or None
+    where it is gone. ``head`` is the branch HEAD was put on, None where it was right. ``data_file``
+    is the new data file and ``kept`` the damaged one, None where the data was whole.
+    """
+
+    findings: tuple[Finding, ...]
+    losses: tuple[Finding, ...]
+    objects: int
+    moved: tuple[tuple[str, str | None], ...]
+    head: str | None
+    data_file: str | None
+    kept: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, findings and losses as lists of dictionaries, ``moved`` as one.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     mnem.init(directory).close()
+        ...     repair = mnem.repair(directory).to_dict()
+        >>> repair["findings"], repair["moved"], repair["kept"]
+        ([], {}, None)
+        """
+        return {
+            "findings": [finding.to_dict() for finding in self.findings],
+            "losses": [finding.to_dict() for finding in self.losses],
+            "objects": self.objects,
+            "moved": dict(self.moved),
+            "head": self.head,
+            "data_file": self.data_file,
+            "kept": self.kept,
         }
 
 

@@ -329,6 +329,33 @@ def test_an_altered_newest_row_is_found_at_open(filled):
         mnem.open(filled.root)
 
 
+def test_a_repair_saves_the_rest_and_names_what_is_lost(filled, bytes_of):
+    kept = filled.get("a")
+    agents.remember(filled, "b", "a text that is easy to find")
+    with pytest.raises(mnem.ConflictError, match="is open in this process"):
+        mnem.repair(filled.root)
+    filled.close()
+    flip(filled, b"easy to find")
+    before = bytes_of(filled)
+    found = mnem.repair(filled.root, dry_run=True)
+    assert bytes_of(filled) == before
+    assert any("b" in finding.message for finding in found.findings)
+    assert (found.losses, found.data_file, found.kept) == ((), None, None)
+    repaired = mnem.repair(filled.root)
+    assert repaired.findings == found.findings
+    assert any('"b"' in loss.message for loss in repaired.losses)
+    assert repaired.objects > 0
+    assert repaired.kept != repaired.data_file
+    with mnem.open(filled.root) as store:
+        assert store.get("a") == kept
+        agents.remember(store, "b", "again")
+        assert store.get("b").content == "again"
+    # What its commit remembered stays lost.
+    left = mnem.repair(filled.root, dry_run=True).findings
+    assert left
+    assert all(finding in repaired.losses for finding in left)
+
+
 READ_ONLY = """
 import os, sys
 directory, uid = sys.argv[1], int(sys.argv[2])

@@ -33,6 +33,7 @@ def use(store: mnem.Store) -> None:
     assert_type(store.flips("a", equals=1), list[mnem.Flip])
     assert_type(store.verify().problems, tuple[str, ...])
     assert_type(store.fsck().findings, tuple[mnem.Finding, ...])
+    assert_type(mnem.repair(".", dry_run=True).losses, tuple[mnem.Finding, ...])
     assert_type(store.local("vectors").get(b"a"), bytes | None)
     assert_type(store.on("agent-a"), mnem.Store)
     assert_type(store.write({"a": 1, "b": None, "c": mnem.MemoryNode("c", 1)}, message="m"), str)

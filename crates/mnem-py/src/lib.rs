@@ -27,7 +27,7 @@ mod _mnem {
     #[pymodule_export]
     use crate::keys::{key_join, key_prefix, key_split, key_unencoded};
     #[pymodule_export]
-    use crate::open::{import_store, in_memory, init, migrate, open};
+    use crate::open::{import_store, in_memory, init, migrate, open, repair};
     #[pymodule_export]
     use crate::snapshot::PySnapshot;
     #[pymodule_export]

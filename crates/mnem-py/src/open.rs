@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mnem_git::system;
+use mnem_store::ops::Repair;
 use mnem_store::{BranchName, Environment, Error, InitOptions, Store, portable};
 use pyo3::prelude::*;
 
@@ -106,6 +107,27 @@ pub fn migrate(
         let environment = patient(environment(false), busy_timeout)?;
         let migrated = py.detach(|| Store::migrate(&path, &environment, dry_run, |_, _| {}))?;
         Ok(types::migrated_to_python(py, &migrated)?)
+    })
+}
+
+/// Saves what can be read of the damaged store at a directory or above it; a dry run only looks.
+#[pyfunction]
+pub fn repair(
+    py: Python<'_>,
+    path: PathBuf,
+    dry_run: bool,
+    busy_timeout: f64,
+) -> PyResult<Bound<'_, PyAny>> {
+    guarded(|| {
+        let environment = patient(environment(false), busy_timeout)?;
+        let repaired = py.detach(|| {
+            if dry_run {
+                let found = Store::fsck_at(&path, environment, |_| {})?;
+                return Ok(Repair { findings: found.findings, ..Repair::default() });
+            }
+            Store::repair(&path, environment, |_| {})
+        })?;
+        Ok(types::repaired_to_python(py, &repaired)?)
     })
 }
 

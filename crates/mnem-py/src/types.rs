@@ -6,8 +6,8 @@ use std::sync::Arc;
 use mnem_store::backend::Record;
 use mnem_store::object::Lineage;
 use mnem_store::ops::{
-    Blame, Changes, Conflict, Finding, Flip, Fsck, MergeOutcome, Migrated, NodeChange, Resolution,
-    RevertOutcome, Strategy, UndoOutcome, Undone, Verified,
+    Blame, Changes, Conflict, Finding, Flip, Fsck, MergeOutcome, Migrated, NodeChange, Repair,
+    Resolution, RevertOutcome, Strategy, UndoOutcome, Undone, Verified,
 };
 use mnem_store::portable::Carried;
 use mnem_store::portable::chat::ChatReport;
@@ -16,7 +16,7 @@ use mnem_store::store::FormatVersion;
 use mnem_store::store::local::LocalEdit;
 use mnem_store::store::snapshot::Memory;
 use mnem_store::{
-    Commit, CommitId, Content, ContentKind, Error, MemoryNode, NodeId, NodeVersionId, Provenance,
+    BranchName, Commit, CommitId, Content, ContentKind, Error, MemoryNode, NodeId, NodeVersionId, Provenance,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -260,14 +260,36 @@ fn conflicts_to_python<'py>(
 /// An `Fsck`.
 pub fn fsck_to_python<'py>(py: Python<'py>, found: &Fsck) -> Made<'py> {
     let Fsck { nodes, states, commits, records, branches, findings } = found;
+    let findings = findings_to_python(py, findings)?;
+    class(py, "Fsck")?.call1((nodes, states, commits, records, branches, findings))
+}
+
+/// A tuple of `Finding`.
+fn findings_to_python<'py>(
+    py: Python<'py>,
+    findings: &[Finding],
+) -> PyResult<Bound<'py, PyTuple>> {
     let finding_class = class(py, "Finding")?;
     let finding = |finding: &Finding| {
         let hint = finding.hint().text();
         finding_class.call1((finding.kind(), finding.to_string(), hint, finding.is_warning()))
     };
-    let findings = findings.iter().map(finding).collect::<PyResult<Vec<_>>>()?;
-    let findings = PyTuple::new(py, findings)?;
-    class(py, "Fsck")?.call1((nodes, states, commits, records, branches, findings))
+    PyTuple::new(py, findings.iter().map(finding).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// A `Repair`.
+pub fn repaired_to_python<'py>(py: Python<'py>, repair: &Repair) -> Made<'py> {
+    let moved = repair.moved.iter();
+    let moved = moved.map(|(name, commit)| (name.as_str(), commit.map(|id| id.to_string())));
+    class(py, "Repair")?.call1((
+        findings_to_python(py, &repair.findings)?,
+        findings_to_python(py, &repair.losses)?,
+        repair.objects,
+        PyTuple::new(py, moved.collect::<Vec<_>>())?,
+        repair.head.as_ref().map(BranchName::as_str),
+        repair.data_file.as_ref().map(|path| path.display().to_string()),
+        repair.kept.as_ref().map(|path| path.display().to_string()),
+    ))
 }
 
 /// A `Verified`.

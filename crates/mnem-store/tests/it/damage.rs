@@ -10,7 +10,7 @@ use mnem_store::store::local::LocalEdit;
 use mnem_store::{BranchName, InitOptions, Store};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
-use crate::seeds::said;
+use crate::seeds::{asked, said};
 use crate::support::{environment, id, meta, note, put, remove};
 
 pub type Definition<'t> = TableDefinition<'t, &'static [u8], &'static [u8]>;
@@ -156,8 +156,12 @@ pub fn drop_row(transaction: &WriteTransaction, table: &'static str, key: &[u8])
     assert!(rows.remove(key).unwrap().is_some());
 }
 
-/// Flips a bit of random bytes of a store of some megabytes. One that fails says which it was.
-pub fn flips(count: u64, mut each: impl FnMut(u64, &Disk)) {
+/// Flips a bit of random bytes of a store of some megabytes, and once those of these numbers that
+/// come later: they found something. One that fails says which it was, and `MNEM_FLIP` asks for one
+/// alone.
+pub fn flips(count: u64, later: &[u64], mut each: impl FnMut(u64, &Disk)) {
+    let alone: Option<u64> = asked("MNEM_FLIP").map(|number| number.parse().unwrap());
+    let last = later.iter().copied().chain(alone).max().unwrap_or(0);
     let disk = Disk::filled(300);
     let whole = fs::read(disk.file("store.redb")).unwrap();
     let used: Vec<_> = whole
@@ -171,9 +175,16 @@ pub fn flips(count: u64, mut each: impl FnMut(u64, &Disk)) {
     std::panic::set_hook(Box::new(|_| {}));
     let mut random = 7_u64;
     let mut failed = None;
-    for number in 0..count {
+    for number in 0..count.max(last + 1) {
         random =
             random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let is_chosen = match alone {
+            Some(alone) => number == alone,
+            None => number < count || later.contains(&number),
+        };
+        if !is_chosen {
+            continue;
+        }
         let place = usize::try_from(random >> 20).unwrap();
         // Every fourth in the head of a page, where redb's own notes are.
         let within = if number % 4 == 0 { place % 64 } else { place % 4096 };

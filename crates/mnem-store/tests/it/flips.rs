@@ -56,7 +56,7 @@ fn read_after_flips(count: u64) -> u64 {
     store.close();
     assert!(fs::metadata(disk.file("store.redb")).unwrap().len() > 1 << 20);
     let mut failed = 0;
-    flips(count, |_, disk| {
+    flips(count, &[], |_, disk| {
         let store = match Store::open(disk.root(), environment()) {
             Ok(store) => store,
             Err(error) => {

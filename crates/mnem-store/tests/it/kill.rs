@@ -5,6 +5,8 @@
 //! outside of the store, which outlives its writer. Ten rounds; `MNEM_KILL_ROUNDS` asks for more
 //! (`make sweep-kill`), `MNEM_KILL_SEED` for one alone.
 //!
+//! Long: who writes, who kills and who looks at what is left speak of the same answers.
+//!
 //! What a process wrote outlives it in the memory of the system, so a sync that is missing is
 //! not seen here.
 #![cfg(unix)]
@@ -517,13 +519,9 @@ fn round(seed: u64, answers: &mut u64) -> Way {
                 }
             }
             wait_for(&mut left, before.min(40) + dice.below(40));
-            for writer in left {
-                told.extend(writer.end(false));
-            }
+            told.extend(left.into_iter().flat_map(|writer| writer.end(false)));
         } else {
-            for writer in writers {
-                told.extend(writer.end(true));
-            }
+            told.extend(writers.into_iter().flat_map(|writer| writer.end(true)));
         }
         if way == Way::Recovery {
             // One dies where redb reports what it repaired, the other from outside.

@@ -430,7 +430,7 @@ fn a_stop_at_any_step_leaves_the_store_before_or_after() {
 
 fn random_repairs(count: u64) -> String {
     let (mut repaired, mut refused) = (0, 0);
-    flips(count, |_, disk| {
+    flips(count, &[], |_, disk| {
         let copy = copy_of(disk.root());
         let damaged = !copy.findings().is_empty();
         match Store::repair(copy.root(), anew(), |_| ()) {

@@ -361,7 +361,8 @@ impl RedbBackend {
         if is_damaged {
             self.damaged.fetch_max(generation, Ordering::SeqCst);
         }
-        if !(is_well || is_inspected && is_damaged) {
+        let is_kept = is_inspected && is_damaged;
+        if !is_well && !is_kept {
             self.fail(generation);
         }
         result
@@ -608,6 +609,7 @@ fn load_with(
         }
         Err(fault) => return Err(fault),
     };
+    storage.is_open();
     // A database that panicked, or that is known to be damaged, is not closed.
     let read = catch_unwind(AssertUnwindSafe(|| read_moment(&database, known, damage.clone())));
     let is_closed_by_redb = damage.is_none() && read.is_ok();

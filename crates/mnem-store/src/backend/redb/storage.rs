@@ -27,12 +27,15 @@ pub(super) type Dropped = Arc<AtomicBool>;
 pub(super) struct Detachable<S> {
     storage: Descriptor<S>,
     dropped: Dropped,
+    /// Whether the database is open, so that its file is as long as it should be.
+    is_open: Arc<AtomicBool>,
 }
 
 /// The storage of a database, reached past it.
 pub(super) struct Storage {
     storage: Box<dyn Reached>,
     dropped: Dropped,
+    is_open: Arc<AtomicBool>,
 }
 
 trait Reached: Send + Sync {
@@ -44,6 +47,13 @@ impl Storage {
     /// Takes the storage away from its database.
     pub(super) fn detach(&self) {
         self.storage.detach();
+    }
+
+    /// From now on nothing is read beyond the end of the file but by a damaged number of a page.
+    /// Such a page is empty, which redb finds out: after an error of its storage it would read
+    /// nothing any more, and what is whole could not be told from what is damaged.
+    pub(super) fn is_open(&self) {
+        self.is_open.store(true, Ordering::SeqCst);
     }
 
     /// After a sync that failed, makes everything durable that is read here. The database must not
@@ -84,10 +94,13 @@ impl<S: StorageBackend> Detachable<S> {
         open: impl FnOnce() -> Result<S, E>,
     ) -> Result<(Self, Storage), E> {
         let storage = Descriptor::open(open)?;
-        let handle = Box::new(storage.clone());
-        let dropped = Arc::clone(dropped);
-        let handle = Storage { storage: handle, dropped: Arc::clone(&dropped) };
-        Ok((Self { storage, dropped }, handle))
+        let left = Storage {
+            storage: Box::new(storage.clone()),
+            dropped: Arc::clone(dropped),
+            is_open: Arc::default(),
+        };
+        let (dropped, is_open) = (Arc::clone(dropped), Arc::clone(&left.is_open));
+        Ok((Self { storage, dropped, is_open }, left))
     }
 
     fn with<T, E: From<io::Error>>(&self, call: impl FnOnce(&S) -> Result<T, E>) -> Result<T, E> {
@@ -102,7 +115,16 @@ impl<S: StorageBackend> StorageBackend for Detachable<S> {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.with(|storage| storage.read(offset, out))
+        match self.with(|storage| storage.read(offset, out)) {
+            Err(error)
+                if error.kind() == io::ErrorKind::UnexpectedEof
+                    && self.is_open.load(Ordering::SeqCst) =>
+            {
+                out.fill(0);
+                Ok(())
+            }
+            read => read,
+        }
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
