@@ -113,8 +113,11 @@ struct Builder<'a> {
     last: Option<Placed>,
     /// Groups that may still grow, each within the one before it.
     open: Vec<Group>,
-    built: Vec<(Encoded, Arc<StateNode>)>,
+    built: Built,
 }
+
+/// Nodes, each encoded and as it was before.
+type Built = Vec<(Encoded, Arc<StateNode>)>;
 
 /// An item, and whether it is, or names, what no store has yet.
 struct Placed {
@@ -157,7 +160,7 @@ impl Builder<'_> {
         }
     }
 
-    fn finish(mut self) -> Result<(StateId, Vec<(Encoded, Arc<StateNode>)>), Error> {
+    fn finish(mut self) -> Result<(StateId, Built), Error> {
         let items = self.last.take().into_iter().collect();
         let items = self.close(items, None)?;
         let root = self.node(items)?.id;

@@ -240,7 +240,9 @@ fn no_object_stands_twice() {
             store.write(Changes::from([(id(name), None)]), &meta("forget")).unwrap();
         };
         let names: Vec<_> = (0..15).map(|n| format!("a{n:02}")).collect();
-        names.iter().for_each(|name| _ = put(&store, name, "1"));
+        for name in &names {
+            put(&store, name, "1");
+        }
         // A leaf of 16, which the next entry splits: the 15 are the leaf that was the root.
         put(&store, "b", "1");
         put(&store, "c", "1");
@@ -248,7 +250,9 @@ fn no_object_stands_twice() {
         // Every state on the way back was there before, and so were the nodes.
         forget("c");
         forget("b");
-        names.iter().for_each(|name| forget(name));
+        for name in &names {
+            forget(name);
+        }
         for name in names.iter().map(String::as_str).chain(["b", "c"]) {
             assert!(store.restore(&id(name), &full, &meta("restore")).unwrap().made);
         }

@@ -98,9 +98,9 @@ impl Engine {
             .collect();
         let is_fresh = |version| fresh.contains(&version);
         let edited = state::edit_with(&self.objects, before, edits, is_fresh)?;
-        let changed = edits.iter().zip(edited.before).filter(|((_, new), old)| *new != old);
+        let pairs = edits.iter().zip(edited.before).filter(|((_, new), old)| *new != old);
         let changes: ChangeSet =
-            changed.map(|((id, new), old)| (id.clone(), Change { old, new: *new })).collect();
+            pairs.map(|((id, new), old)| (id.clone(), Change { old, new: *new })).collect();
         let is_fresh = edited.objects.last().is_some_and(Encoded::is_fresh);
         for (object, node) in edited.objects.into_iter().zip(edited.nodes) {
             self.objects.draft_state(&object, node);
