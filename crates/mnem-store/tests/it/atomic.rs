@@ -77,6 +77,31 @@ fn merged(outcome: &MergeOutcome) {
     assert!(!matches!(outcome, MergeOutcome::Conflicts(_)), "{outcome:?}");
 }
 
+/// The same commit again, so that one that was built and did not land would be taken for it.
+#[test]
+fn what_a_failed_write_built_is_not_taken_for_stored() {
+    let options = InitOptions { reproducible: true, ..InitOptions::default() };
+    let mut failures = 0;
+    for call in 1.. {
+        let backend = Arc::new(Failing::new(MemoryBackend::new()));
+        let shared = Arc::clone(&backend) as Arc<dyn Backend>;
+        let store = Store::over_backend(shared, &options, environment());
+        set(&store, "a", "1").unwrap();
+        let again = Meta { time: Some(1), ..meta("again") };
+        let write = || store.write(Changes::from([(id("a"), Some(note("a", "2")))]), &again);
+        backend.fail_at(call);
+        let failed = write().is_err();
+        backend.fail_at(0);
+        write().unwrap();
+        assert_eq!(store.fsck(|_| ()).unwrap().findings, [], "call {call}");
+        if !failed {
+            break;
+        }
+        failures += 1;
+    }
+    assert!(failures > 1, "a question and a publish at least");
+}
+
 type Verb = fn(&Store) -> Result<(), Error>;
 
 /// Where to start, and the verb.

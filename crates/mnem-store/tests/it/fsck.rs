@@ -352,6 +352,33 @@ fn no_object_stands_twice() {
 }
 
 #[test]
+fn a_salt_that_is_drawn_again_is_told_and_harms_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let fill = |store: &Store, what: &str| {
+        // The index is written out meanwhile.
+        (0..260).for_each(|turn| _ = put(store, "b", &format!("{what} {turn}")));
+    };
+    drop(Store::init(directory.path(), &InitOptions::default(), environment()).unwrap());
+    let store = Store::open(directory.path(), environment()).unwrap();
+    put(&store, "a", "1");
+    let first = store.snapshot().unwrap().version(&id("a")).unwrap().unwrap();
+    put(&store, "a", "2");
+    fill(&store, "one");
+    drop(store);
+    // Draws what the other drew, as no two processes should.
+    let store = Store::open(directory.path(), environment()).unwrap();
+    put(&store, "a", "1");
+    assert_eq!(store.snapshot().unwrap().version(&id("a")).unwrap(), Some(first));
+    for what in ["waiting for the index", "indexed"] {
+        let found = store.fsck(|_| ()).unwrap();
+        assert!(found.is_sound(), "{what}");
+        assert_eq!(kinds(&found.findings), ["twice"], "{what}");
+        assert!(sentences(&found.findings)[0].contains(&first.to_string()), "{what}");
+        fill(&store, what);
+    }
+}
+
+#[test]
 fn a_record_that_does_not_follow_from_its_commit_is_found() {
     type Wrong = (&'static str, fn(&mut Derived));
     let wrong: [Wrong; 4] = [

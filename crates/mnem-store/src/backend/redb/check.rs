@@ -174,19 +174,24 @@ impl Inspection<'_> {
         if found == Some(number) {
             return Ok(());
         }
-        let first = found.filter(|first| *first < number);
-        let is_twice = first.map(|first| {
+        // What waits for the index is found before what the index has.
+        let other = found.filter(|other| *other < number || !self.is_indexed(*other));
+        let is_twice = other.map(|other| {
             let is_it = |row| matches!(row, LogRow::Object(bytes) if hash(&bytes) == id);
-            self.view.ask(|moment| moment.log_row(first)).is_ok_and(is_it)
+            self.view.ask(|moment| moment.log_row(other)).is_ok_and(is_it)
         });
-        self.flaw(match (first, is_twice, found) {
-            (Some(first), Some(true), _) => Flaw::Twice { id, first, again: number },
+        let flaw = match (other, is_twice, found) {
+            (Some(other), Some(true), _) => {
+                self.objects += u64::from(number < other && self.is_indexed(number));
+                Flaw::Twice { id, first: number.min(other), again: number.max(other) }
+            }
             (_, _, None) => Flaw::Index(format!("the index lacks the object {id}")),
             (_, _, Some(wrong)) => Flaw::Index(format!(
                 "the index has the object {id} at {}, and it stands at {}",
                 wrong.0, number.0
             )),
-        });
+        };
+        self.flaw(flaw);
         Ok(())
     }
 

@@ -91,7 +91,7 @@ fn append(
         return Ok(added);
     }
     let mut log = write(transaction, LOG)?;
-    let mut log = log.appender()?;
+    let mut log = log.appender(batch.entries.len())?;
     // Finding a table costs as much as finding a row, and what is fresh is not looked for.
     let places = OnceCell::new();
     let is_stored = |id: &ObjectId| {

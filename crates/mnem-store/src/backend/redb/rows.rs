@@ -60,6 +60,9 @@ pub(super) const META_ROW: u8 = b'+';
 /// The version of this layout.
 pub(super) const SCHEMA_VERSION: u64 = 1;
 
+/// From so many rows on it pays to append them at once.
+const MANY_ROWS: usize = 32;
+
 /// Bytes of checksum at the end of each value.
 const CHECKSUM_BYTES: usize = 8;
 
@@ -247,16 +250,20 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
     }
 }
 
-impl Rows<Table<'_, Bytes, Bytes>> {
+impl<'t> Rows<Table<'t, Bytes, Bytes>> {
     /// Sets a row; true when it was there.
     pub(super) fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<bool, Fault> {
         let sealed = sealed(self.name, key, value);
         Ok(self.table.insert(key, sealed.as_slice())?.is_some())
     }
 
-    /// Adds rows after all others.
-    pub(super) fn appender(&mut self) -> Result<Appender<'_>, Fault> {
-        let end = self.table.upper_bound_mut(Bound::<&[u8]>::Unbounded)?;
+    /// Adds about so many rows after all others.
+    pub(super) fn appender(&mut self, rows: usize) -> Result<Appender<'_, 't>, Fault> {
+        let end = if rows < MANY_ROWS {
+            End::Few(&mut self.table)
+        } else {
+            End::Many(Box::new(self.table.upper_bound_mut(Bound::<&[u8]>::Unbounded)?))
+        };
         Ok(Appender { name: self.name, end })
     }
 
@@ -266,28 +273,40 @@ impl Rows<Table<'_, Bytes, Bytes>> {
     }
 }
 
-/// The end of a table, where rows are added in the order of their keys: each page is built once,
-/// not once for each row.
-pub(super) struct Appender<'t> {
+/// The end of a table, where rows are added in the order of their keys.
+pub(super) struct Appender<'a, 't> {
     name: &'static str,
-    end: CursorMut<'t, Bytes, Bytes>,
+    end: End<'a, 't>,
 }
 
-impl Appender<'_> {
+enum End<'a, 't> {
+    /// Row by row, which fills the last page before it begins another.
+    Few(&'a mut Table<'t, Bytes, Bytes>),
+    /// All at once, which builds each page once, and leaves room in those around the first row.
+    Many(Box<CursorMut<'a, Bytes, Bytes>>),
+}
+
+impl Appender<'_, '_> {
     /// Adds a row.
     pub(super) fn push(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), Fault> {
         let sealed = sealed(self.name, key, value);
-        self.end.insert_before(key, sealed.as_slice()).map_err(|error| match error {
-            // What should be the last row is not.
-            CursorError::UnorderedKey => damaged(self.name, key),
-            CursorError::Storage(error) => error.into(),
-            error => Fault::Row(format!("a row of the table {}: {error}", self.name)),
-        })
+        let is_last = match &mut self.end {
+            End::Few(table) => table.insert(key, sealed.as_slice())?.is_none(),
+            End::Many(end) => match end.insert_before(key, sealed.as_slice()) {
+                Ok(()) => true,
+                Err(CursorError::Storage(error)) => return Err(error.into()),
+                Err(_) => false,
+            },
+        };
+        if is_last { Ok(()) } else { Err(damaged(self.name, key)) }
     }
 
     /// Ends it: only then is everything in the table.
     pub(super) fn close(self) -> Result<(), Fault> {
-        Ok(self.end.close()?)
+        match self.end {
+            End::Few(_) => Ok(()),
+            End::Many(end) => Ok(end.close()?),
+        }
     }
 }
 

@@ -1,4 +1,6 @@
 //! Taking the lease, holding it and letting it go.
+//!
+//! Long: one state, and all that changes it.
 
 use std::collections::BTreeMap;
 use std::fmt;
