@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
-import errno
 import os
 import socket
 import sys

@@ -24,8 +24,8 @@ def main(words: Sequence[str] | None = None) -> int:
     """Serve a store; returns the exit code: 0, 2 for wrong usage, 3 for what the store says."""
     parser = _parser()
     asked = parser.parse_args(words)
-    # No shell has seen what a client's configuration says.
-    path = os.path.expanduser(asked.store or os.environ.get("MNEM_STORE") or ".")
+    # No shell has seen what a client's configuration says. A user that is not there is no error.
+    path = os.path.expanduser(asked.store or os.environ.get("MNEM_STORE") or ".")  # noqa: PTH111
     author = asked.author or os.environ.get("MNEM_AUTHOR") or "agent"
     try:
         token = _token(asked.token_file)

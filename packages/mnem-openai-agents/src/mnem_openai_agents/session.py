@@ -349,7 +349,9 @@ class MnemosyneSession:
         if isinstance(item, int):
             ids = self.item_ids()
             if not -len(ids) <= item < len(ids):
-                raise IndexError(f"no item {item} in session {self.session_id!r}, which has {len(ids)}")
+                raise IndexError(
+                    f"no item {item} in session {self.session_id!r}, which has {len(ids)}"
+                )
             item = ids[item]
         blame = self._store.blame(item, at)
         try:
