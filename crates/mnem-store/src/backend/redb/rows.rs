@@ -107,7 +107,10 @@ impl<T> Rows<T> {
     pub(super) fn damaged(&self, key: &[u8]) -> Fault {
         let key = match key.try_into() {
             Ok(number) if self.name == LOG => u64::from_be_bytes(number).to_string(),
-            _ => key.escape_ascii().take(80).map(char::from).collect(),
+            _ => match ObjectId::from_slice(key) {
+                Some(id) if self.name == WHERE => id.to_string(),
+                _ => key.escape_ascii().take(80).map(char::from).collect(),
+            },
         };
         Fault::Row(format!("the row {key} of the table {} is damaged", self.name))
     }
