@@ -22,19 +22,24 @@ class History:
 
     _handle: _mnem.Store
 
-    def log(self, *, first_parent: bool = False, limit: int | None = None) -> list[Commit]:
+    def log(
+        self, *, first_parent: bool = False, limit: int | None = None, at: str | None = None
+    ) -> list[Commit]:
         """The history, newest first: a child always before its parents, HEAD first.
 
         ``first_parent`` leaves out what merges brought; ``limit`` reads only what it returns.
-        Empty on a branch without a commit.
+        It begins at the revision ``at``, HEAD unless given, so that ``log(at=ID, limit=1)`` reads
+        one commit. Empty on a branch without a commit; InvalidRefError when ``at`` names none.
 
         >>> store = mnem.open(":memory:")
         >>> _ = mnem.agents.remember(store, "plan", "basic")
         >>> _ = mnem.agents.revise(store, "plan", "enterprise")
         >>> [commit.message for commit in store.log()]
         ['revise plan', 'remember plan']
+        >>> store.log(at=store.blame("plan").commit, limit=1)[0].author
+        'agent'
         """
-        return self._handle.log(first_parent, limit)
+        return self._handle.log(first_parent, limit, at)
 
     def diff(self, frm: str | None = None, to: str | None = None) -> list[NodeChange]:
         """What changed between two revisions, in the order of the ids.

@@ -421,11 +421,15 @@ impl PyStore {
         py: Python<'py>,
         first_parent: bool,
         limit: Option<usize>,
+        at: Option<Text>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
-            let options = LogOptions { start: None, first_parent, limit };
             let list = PyList::empty(py);
-            for (id, commit) in py.detach(|| self.0.log(&options))? {
+            let commits = py.detach(|| {
+                let start = at.map(|revision| self.0.resolve(&revision)).transpose()?;
+                self.0.log(&LogOptions { start, first_parent, limit })
+            })?;
+            for (id, commit) in commits {
                 list.append(types::commit_to_python(py, id, &commit)?)?;
             }
             Ok(list)

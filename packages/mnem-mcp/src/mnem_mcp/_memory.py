@@ -130,16 +130,8 @@ class Memory:
         return ids
 
     def commit(self, id: str) -> mnem.Commit:
-        """A commit of this branch's history by its id."""
-        limit = 32
-        while True:
-            commits = self.store.log(limit=limit)
-            for commit in commits:
-                if commit.id == id:
-                    return commit
-            if len(commits) < limit:
-                raise mnem.NotFoundError(f"no commit {id} in the history of this branch")
-            limit *= 8
+        """A commit by its id, on whatever branch it is."""
+        return self.store.log(at=id, limit=1)[0]
 
     def history(self, limit: int, after: str | None) -> tuple[list[mnem.Commit], bool]:
         """Commits, newest first, after a given one; and whether there are more."""
