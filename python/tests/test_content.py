@@ -151,8 +151,11 @@ def test_kinds_of_number_stay_apart(memory_store):
     assert math.copysign(1, through(memory_store, -0.0)) == -1
 
 
-UNSUPPORTED = "a {} cannot be stored; content is null, a boolean, a number, text, a list or a map"
-KEY = "a {} cannot be a key; keys are text, a number, a boolean or null"
+UNSUPPORTED = (
+    "a value of type {} cannot be stored; "
+    "content is null, a boolean, a number, text, a list or a map"
+)
+KEY = "a value of type {} cannot be a key; keys are text, a number, a boolean or null"
 DEEP = "nested more than 128 arrays and maps deep"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mnem
+import pytest
 from mnem import agents
 
 
@@ -29,6 +30,12 @@ def test_history(store):
     assert [commit.id for commit in store.log()] == commits[::-1]
     assert [commit.id for commit in store.log(first_parent=True, limit=2)] == commits[:-3:-1]
     assert store.log(limit=0) == []
+    assert [commit.id for commit in store.log(at="HEAD~3")] == commits[2::-1]
+    assert [commit.id for commit in store.log(at=commits[1], limit=1)] == commits[1:2]
+    side = agents.remember(store.on("side"), "other", 1)
+    assert [commit.id for commit in store.log(at="side", limit=2)] == [side, commits[-1]]
+    with pytest.raises(mnem.InvalidRefError):
+        store.log(at="no such revision")
     assert store.resolve("HEAD~5") == store.resolve(commits[0][:12]) == commits[0]
     blame = store.blame("n")
     assert (blame.commit, blame.removed, blame.node.content) == (commits[-1], True, 4)

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(sh|python)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
 # A block that builds the project is what `make` does before these tests.
@@ -20,14 +18,14 @@ def test_there_are_blocks_to_run() -> None:
     assert [language for language, _ in RUN] == ["sh", "python"]
 
 
-@pytest.mark.parametrize(("language", "block"), RUN)
-def test_block(language: str, block: str, tmp_path: Path) -> None:
+def test_the_blocks_run_one_after_the_other(tmp_path: Path) -> None:
     tools = Path(sys.executable).parent
     environment = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
-    # Every line must succeed, not the last alone.
-    words = ["bash", "-e", "-c", block] if language == "sh" else [sys.executable, "-c", block]
-    done = subprocess.run(
-        words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+    for language, block in RUN:
+        # Every line must succeed, not the last alone.
+        words = ["bash", "-e", "-c", block] if language == "sh" else [sys.executable, "-c", block]
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout

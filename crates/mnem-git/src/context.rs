@@ -9,7 +9,7 @@ use mnem_store::store::revision::parse_time;
 use mnem_store::{BranchName, Clock, Environment, Error, Hint, Store, Waiting};
 
 use crate::error::Failure;
-use crate::output::{Output, Progress};
+use crate::output::{Output, Progress, quoted};
 use crate::system;
 
 /// The options of all commands.
@@ -147,9 +147,17 @@ impl Context {
     pub fn advise(&self, store: &Store) -> Result<(), Failure> {
         if store.was_killed()? {
             let what = "the program that wrote this store was killed; what it had written is here";
-            Output::new(self.json).advise(what, Hint::Migrate.text());
+            Output::new(self.json).at(self.directory.as_deref()).advise(what, Hint::Migrate.text());
         }
         Ok(())
+    }
+
+    /// A command on the same branch.
+    pub fn bound(&self, command: String) -> String {
+        match &self.on_branch {
+            Some(branch) => format!("{command} --branch {}", quoted(branch)),
+            None => command,
+        }
     }
 
     /// Who writes, why and when.

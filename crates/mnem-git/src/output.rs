@@ -6,6 +6,7 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use anstream::AutoStream;
@@ -123,12 +124,24 @@ impl Page {
     }
 }
 
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// Where answers go, and in which form.
 #[derive(Clone, Copy, Debug)]
-pub struct Output {
+pub struct Output<'o> {
     json: bool,
     streams: Streams,
     utc: bool,
+    /// What `-C` said: a command that is named says it too.
+    directory: Option<&'o Path>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -161,17 +174,17 @@ struct Problem<'p> {
     hint: Option<&'p str>,
 }
 
-impl Output {
+impl<'o> Output<'o> {
     /// Answers in words, or in JSON.
     pub fn new(json: bool) -> Self {
-        Self { json, streams: Streams::Both, utc: false }
+        Self { json, streams: Streams::Both, utc: false, directory: None }
     }
 
     /// For commands that are part of a larger answer: they say everything on standard output,
     /// or, where the answer is JSON, nothing.
     pub fn within(json: bool) -> Self {
         let streams = if json { Streams::Neither } else { Streams::One };
-        Self { json: false, streams, utc: true }
+        Self { json: false, streams, utc: true, directory: None }
     }
 
     /// Prints part of an answer.
@@ -202,6 +215,31 @@ impl Output {
     #[must_use]
     pub fn in_utc(self, asked: bool) -> Self {
         Self { utc: self.utc || asked, ..self }
+    }
+
+    /// The same, of the store at or above `directory`, when that was said with `-C`.
+    #[must_use]
+    pub fn at(self, directory: Option<&'o Path>) -> Self {
+        Self { directory, ..self }
+    }
+
+    /// A hint whose commands, as they are typed, are about the same store.
+    fn here(self, hint: &str) -> String {
+        let Some(directory) = self.directory.filter(|path| *path != Path::new(".")) else {
+            return hint.to_owned();
+        };
+        let with = format!("mnem -C {} ", quoted(&directory.to_string_lossy()));
+        let words = hint.split('`').enumerate().map(|(place, part)| {
+            // What makes a store has a path of its own; what has none begins with an option.
+            let elsewhere = ["mnem init", "mnem import ", "mnem -"];
+            match part.strip_prefix("mnem ") {
+                Some(rest) if place % 2 == 1 && !elsewhere.iter().any(|e| part.starts_with(e)) => {
+                    format!("{with}{rest}")
+                }
+                _ => part.to_owned(),
+            }
+        });
+        words.collect::<Vec<_>>().join("`")
     }
 
     fn page(self) -> Page {
@@ -238,17 +276,15 @@ impl Output {
 
     /// Prints why not and returns the exit code. What cannot be told is not told.
     pub fn failure(self, failure: &Failure) -> u8 {
+        let hint = failure.hint.as_deref().map(|hint| self.here(hint));
         let text = if self.json {
-            let problem = Problem {
-                code: failure.code,
-                message: &failure.message,
-                hint: failure.hint.as_deref(),
-            };
+            let problem =
+                Problem { code: failure.code, message: &failure.message, hint: hint.as_deref() };
             document("error", 1, &problem).unwrap_or_default()
         } else {
             let mut page = Page::new(TimeZone::UTC);
             page.shade(Shade::Error, "error:").say(" ").line(&failure.message);
-            if let Some(hint) = &failure.hint {
+            if let Some(hint) = &hint {
                 page.shade(Shade::Hint, "hint:").say(" ").line(hint);
             }
             page.text
@@ -262,7 +298,7 @@ impl Output {
         if !self.json {
             let mut page = Page::new(TimeZone::UTC);
             page.shade(Shade::Hint, "note:").say(" ").line(what);
-            page.shade(Shade::Hint, "hint:").say(" ").line(hint);
+            page.shade(Shade::Hint, "hint:").say(" ").line(self.here(hint));
             self.tell(&page.text);
         }
     }

@@ -42,7 +42,7 @@ fn dispatch(output: Output, cli: Cli) -> u8 {
     {
         return output.failure(&Failure::usage(why).hint(HINT_BRANCH));
     }
-    let output = output.in_utc(context.utc);
+    let output = output.in_utc(context.utc).at(context.directory.as_deref());
     match cli.command {
         None => show(output, Ok(Version::of(cli.version))),
         Some(Command::Init(args)) => show(output, commands::init::run(&context, args)),

@@ -91,7 +91,8 @@ macro_rules! hints {
 
 hints! {
     Init => "`mnem init PATH` makes a store",
-    OtherStore => "name another directory, or use the store that is there with `mnem status`",
+    Directory => "a store is a directory: `mnem init PATH`",
+    OtherStore => "name a directory outside it, or use the store that is there with `mnem status`",
     ListLog => "`mnem log --oneline` lists the commits",
     ListMoves => "`mnem reflog` lists the moves of a branch",
     ListBranches => "`mnem branch` lists the branches",
@@ -109,6 +110,7 @@ hints! {
     AllowUnrelated => "`mnem merge BRANCH --allow-unrelated` merges it over the empty memory",
     Fsck => "`mnem fsck` lists what is damaged",
     Repair => "`mnem fsck --repair` saves what can be read",
+    NothingToSave => "bring the data file back from a copy; `mnem import FILE PATH` makes a store of an export",
     WriteAgain => "`mnem fsck --repair` saves what can be read; `mnem remember ID CONTENT` writes a lost memory again",
     MoveHead => "`mnem checkout BRANCH` moves HEAD; `mnem fsck --repair` puts it on the default branch",
     Unstage => "`mnem unstage ID` drops a draft",
@@ -119,7 +121,7 @@ hints! {
     ExportToPipe => "`mnem export -` writes to standard output",
     OtherTranscript => "`mnem import-chat FILE --transcript NAME` under another name keeps both",
     WaitOrStop => "wait for the other process to finish, or stop it",
-    CheckPermissions => "check that the directory can be written and that the disk has room",
+    CheckPermissions => "check that the path is right, that it can be read and written, and that the disk has room",
     AllowNetwork => "move the store to a disk of this machine; where no other machine uses it, MNEM_ALLOW_NETWORK=1 allows it: `mnem status`",
     Reopen => "open the store again",
     ListFlips => "without `--good` every flip is listed: `mnem bisect --node ID --equals JSON`",
@@ -163,13 +165,6 @@ impl Error {
     #[must_use]
     pub fn hint(mut self, hint: Hint) -> Self {
         self.hint = Some(hint);
-        self
-    }
-
-    /// The same error without a hint.
-    #[must_use]
-    pub fn without_hint(mut self) -> Self {
-        self.hint = None;
         self
     }
 

@@ -278,3 +278,14 @@ def test_many_items_at_once(memories):
     memories._store.write({f"docs:{n}": {"text": "a" * (n + 1)} for n in range(50)}, message="w")
     assert len(found(memories, "a", limit=100)) == 50
     assert isinstance(memories._store, mnem.Store)
+
+
+def test_as_many_vectors_as_texts(path):
+    for made in ([], [[1.0] * len(LETTERS)] * 2):
+        with (
+            MnemosyneStore(path, index=index(lambda texts, made=made: made)) as memories,
+            pytest.raises(ValueError, match=rf"embed made {len(made)} vectors of 1 texts"),
+        ):
+            memories.put(SPACE, "a", {"text": "ab"})
+    with mnem.open(path) as store:
+        assert store.memory() == {}

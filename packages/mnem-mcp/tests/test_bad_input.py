@@ -49,3 +49,21 @@ async def test_answers_have_a_value_or_a_code(directory):
         assert refused > 300
         assert mnem.open(directory).verify().ok
         assert await Use(client).result("recall", id="nothing") is None
+
+
+async def test_an_argument_that_there_is_not_is_told(directory):
+    async with mcp.Client(build_server(directory, "all")) as client:
+        use = Use(client)
+        answer = await client.call_tool("remember", {"id": "plan", "content": 1, "sorce": "t-9"})
+        told, hint = (part.text for part in answer.content)
+        assert (answer.is_error, told) == (
+            True,
+            "invalid_ref: remember has no argument 'sorce'",
+        )
+        assert hint.startswith("hint: its arguments are id, content, source, ")
+        item = {"id": "plan", "content": "basic", "sorce": "ticket-9"}
+        told = await use.error("remember_many", items=[item])
+        assert told.startswith("invalid_ref: remember_many: argument items.0.sorce: ")
+        assert await use.result("recall") == {}
+        for tool in (await client.list_tools()).tools:
+            assert tool.input_schema["additionalProperties"] is False

@@ -388,6 +388,25 @@ async def test_why_of_a_forgotten_node_tells_who_removed_it(directory):
     assert (why["node"]["content"], why["node"]["provenance"]["source"]) == ("basic", "t-1")
 
 
+async def test_why_reads_one_commit_on_whatever_branch_it_is(use, directory, monkeypatch):
+    with mnem.open(directory) as store:
+        mnem.agents.remember(store, "plan", "basic", source="t-1", author="ada")
+        for n in range(50):
+            mnem.agents.remember(store, "n", n)
+        mnem.agents.remember(store.on("side"), "plan", "pro", source="t-2", author="grace")
+    read = []
+
+    def log(store, *, _log=mnem.Store.log, **options):
+        commits = _log(store, **options)
+        read.append(len(commits))
+        return commits
+
+    monkeypatch.setattr(mnem.Store, "log", log)
+    assert (await use("why", id="plan"))["author"] == "ada"
+    assert (await use("why", id="plan", at="side"))["author"] == "grace"
+    assert read == [1, 1]
+
+
 async def test_the_past_is_read_by_commit_revision_or_time(use, directory):
     with mnem.open(directory) as store:
         for n in range(3):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
 import os
@@ -190,7 +191,10 @@ def test_what_is_wrong_with_an_address_is_told(directory, run):
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         code, out, told = run("--store", str(directory), "--http", address)
     assert (code, out) == (3, "")
-    assert told.startswith(f"mnem-mcp: cannot listen on {address}: ")
+    assert told == (
+        f"mnem-mcp: cannot listen on {address}: {os.strerror(errno.EADDRINUSE)}\n"
+        "hint: `--http HOST:0` takes a free port\n"
+    )
 
 
 # ---- the command ----
@@ -219,6 +223,8 @@ async def test_where_the_store_is(tmp_path):
     assert await used("--store", str(given), MNEM_STORE=str(there)) == ("given", "agent")
     assert await used(MNEM_STORE=str(there), MNEM_AUTHOR="ada") == ("there", "ada")
     assert await used("--author", "grace", MNEM_AUTHOR="ada") == ("here", "grace")
+    # A client's configuration is read by no shell.
+    assert await used("--store", "~/given", HOME=str(tmp_path)) == ("given", "agent")
 
 
 async def test_init_makes_the_store_once(tmp_path, run):
@@ -227,6 +233,13 @@ async def test_init_makes_the_store_once(tmp_path, run):
     assert told.startswith("mnem-mcp: no_store: ")
     assert told.endswith("hint: `mnem-mcp --init` makes the store\n")
     assert not (tmp_path / "new").exists()
+    # What another program made is not to be made over.
+    (tmp_path / "other" / ".mnem").mkdir(parents=True)
+    for words in ([], ["--init"]):
+        code, out, told = run("--store", str(tmp_path / "other"), *words)
+        assert (code, out) == (3, "")
+        assert "was made by another program" in told
+        assert told.endswith("hint: `mnem-mcp --store PATH` takes another place\n")
     server = on_stdio("--store", tmp_path / "new", "--init", "--branch", "agent-a")
     for known in (0, 1):
         async with mcp.Client(server) as client:
@@ -252,7 +265,7 @@ def test_what_the_command_refuses(directory, run):
     for words, wrong in [
         (["--tools", "some"], "invalid choice"),
         (["--tools", "all", "--no-history"], "reaches past states"),
-        (["--token-file", "x"], "No such file"),
+        (["--token-file", "x"], "--token-file: cannot read x: No such file"),
         (["--allow-host", "x"], "are for --http"),
     ]:
         code, out, told = run("--store", str(directory), *words)

@@ -595,3 +595,17 @@ def test_a_detached_head_is_told(store):
         MnemosyneSession(store, "u1")
     assert "mnem checkout" in caught.value.hint
     assert texts(MnemosyneSession(store, "u1", branch="main")) == ["a"]
+
+
+def test_what_is_wrong_is_told_in_the_words_of_the_caller():
+    with pytest.raises(TypeError, match=r"^MnemosyneSession\(\) missing 1 .*'session_id'"):
+        MnemosyneSession()
+    with mnem.open(":memory:") as store:
+        with pytest.raises(TypeError, match=r"^MnemosyneSession\(\) missing 1 .*'session_id'"):
+            MnemosyneSession(store)
+        session = MnemosyneSession(store, "chat")
+        asyncio.run(session.add_items([{"role": "user", "content": "Hello"}]))
+        for place in (1, -2):
+            told = rf"^no item {place} in session 'chat', which has 1$"
+            with pytest.raises(IndexError, match=told):
+                session.why(place)

@@ -5,6 +5,7 @@ use mnem_store::ops::{MergeOptions, RevertOutcome};
 use super::merge::Answers;
 use crate::context::{Author, Context};
 use crate::error::Failure;
+use crate::output::quoted;
 use crate::report::take_back::{Revert, TakenBack};
 
 /// Take back what one commit changed, with a new commit
@@ -36,5 +37,6 @@ pub fn run(context: &Context, args: Args) -> Result<Revert, Failure> {
         RevertOutcome::Reverted(commit) => TakenBack::committed(&store, commit)?,
         RevertOutcome::Conflicts(conflicts) => TakenBack::conflicts(conflicts),
     };
-    Ok(Revert { reverted, named: args.commit, taken })
+    let again = context.bound(format!("mnem revert {}", quoted(&args.commit)));
+    Ok(Revert { reverted, again, taken })
 }

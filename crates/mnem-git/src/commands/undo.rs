@@ -5,6 +5,7 @@ use mnem_store::ops::{MergeOptions, UndoOutcome};
 use super::merge::Answers;
 use crate::context::Context;
 use crate::error::Failure;
+use crate::output::quoted;
 use crate::report::reflog::Move;
 use crate::report::take_back::{TakenBack, Undo};
 use crate::system;
@@ -39,5 +40,7 @@ pub fn run(context: &Context, args: Args) -> Result<Undo, Failure> {
         UndoOutcome::Conflicts(conflicts) => (None, TakenBack::conflicts(conflicts)),
     };
     let undone = Move::from(done.undone);
-    Ok(Undo { branch, tip: moved_to, author: args.author, undone, taken })
+    let by = args.author.map(|by| format!(" --author {}", quoted(&by)));
+    let again = context.bound(format!("mnem undo{}", by.unwrap_or_default()));
+    Ok(Undo { branch, tip: moved_to, again, undone, taken })
 }

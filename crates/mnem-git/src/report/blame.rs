@@ -21,6 +21,7 @@ impl Report for Blame {
         let node = &origin.node.0;
         page.shade(Shade::Id, origin.commit.short()).say("  ").time(origin.time).end();
         page.line(format!("  commit:  {}", first_line(&origin.message)));
+        page.line(format!("  author:  {}", origin.author));
         let label = if origin.removed { "removed" } else { "content" };
         page.line(format!("  {label}: {}", node.content));
         let Provenance { agent_step, observation, tool_call, source, note } = &node.provenance;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Report;
 use super::shapes::{Node, committed, counted, text_or_null};
 use crate::error::Failure;
-use crate::output::{Page, Shade};
+use crate::output::{Page, Shade, quoted};
 
 /// What a merge came to, in the shape of `MergeResult.to_dict()` of the SDK, with the names of
 /// both sides.
@@ -134,16 +134,6 @@ impl Merge {
         if let Some(path) = &self.html {
             page.note(format!("the page is {}", path.display()));
         }
-    }
-}
-
-/// A word as a shell takes it.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

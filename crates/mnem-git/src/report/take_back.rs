@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
-use super::merge::{Conflict, block, quoted};
+use super::merge::{Conflict, block};
 use super::reflog::Move;
 use super::shapes::{committed, counted, text, text_or_null};
 use crate::error::Failure;
-use crate::output::{Page, Shade};
+use crate::output::{Page, Shade, quoted};
 
 /// How something was taken back.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -76,8 +76,9 @@ pub struct Revert {
     #[serde(serialize_with = "text")]
     #[schemars(with = "String")]
     pub reverted: CommitId,
+    /// The command that answers conflicts, without the answers.
     #[serde(skip)]
-    pub(crate) named: String,
+    pub(crate) again: String,
     /// How.
     #[serde(flatten)]
     pub taken: TakenBack,
@@ -95,7 +96,7 @@ impl Report for Revert {
             let message = format!("nothing of {} is left to take back", self.reverted.short());
             return Some(Failure::no(ErrorKind::InvalidRef, message));
         }
-        self.taken.refusal(&format!("mnem revert {}", quoted(&self.named)))
+        self.taken.refusal(&self.again)
     }
 }
 
@@ -108,8 +109,9 @@ pub struct Undo {
     #[serde(serialize_with = "text_or_null")]
     #[schemars(with = "Option<String>")]
     pub tip: Option<CommitId>,
+    /// The command that answers conflicts, without the answers.
     #[serde(skip)]
-    pub(crate) author: Option<String>,
+    pub(crate) again: String,
     /// The move that was taken back.
     pub undone: Move,
     /// How.
@@ -133,8 +135,7 @@ impl Report for Undo {
     }
 
     fn refusal(&self) -> Option<Failure> {
-        let by = self.author.as_deref().map(|by| format!(" --author {}", quoted(by)));
-        self.taken.refusal(&format!("mnem undo{}", by.unwrap_or_default()))
+        self.taken.refusal(&self.again)
     }
 }
 

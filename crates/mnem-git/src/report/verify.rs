@@ -1,6 +1,6 @@
 //! Whether the store holds what was written.
 
-use mnem_store::ErrorKind;
+use mnem_store::{ErrorKind, Hint};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -45,10 +45,8 @@ impl Report for Verify {
     fn refusal(&self) -> Option<Failure> {
         (!self.problems.is_empty()).then(|| {
             let number = self.problems.len() as u64;
-            Failure::no(
-                ErrorKind::CorruptStore,
-                format!("the store has {}", counted(number, "problem")),
-            )
+            let message = format!("the store has {}", counted(number, "problem"));
+            Failure::no(ErrorKind::CorruptStore, message).hint(Hint::Fsck.text())
         })
     }
 }

@@ -23,8 +23,9 @@ pub struct Version {
 impl Version {
     /// This program's versions; `asked` when that is all that was asked for.
     pub fn of(asked: bool) -> Self {
+        let reads = FormatVersion::ALL.map(FormatVersion::number).to_vec();
         let writes = FormatVersion::CURRENT.number();
-        Self { version: env!("CARGO_PKG_VERSION"), reads: vec![writes], writes, asked }
+        Self { version: env!("CARGO_PKG_VERSION"), reads, writes, asked }
     }
 }
 
@@ -36,8 +37,8 @@ impl Report for Version {
         if self.asked {
             let reads: Vec<_> = self.reads.iter().map(ToString::to_string).collect();
             page.line(format!(
-                "store format: reads version {}, writes version {}",
-                reads.join(", "),
+                "store format: reads versions {}, writes version {}",
+                reads.join(" and "),
                 self.writes
             ));
         } else {

@@ -36,6 +36,54 @@ fn a_hint_of_another_option_would_be_seen() {
     }
 }
 
+/// What stands on standard error of a command that fails.
+fn refused(t: &mut Terminal, line: &str) -> String {
+    let output = t.output(line, b"");
+    assert!(!output.status.success(), "{line}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_hint_is_about_the_store_that_was_named() {
+    let mut t = Terminal::new();
+    t.quietly("mnem init here");
+    t.quietly("mnem init 'over there'");
+    t.write("over there/.mnem/HEAD", "garbage\n");
+    let told = refused(&mut t, "mnem -C 'over there' show");
+    assert_eq!(commands(&told), ["mnem -C 'over there' fsck"]);
+    let told = refused(&mut t, commands(&told)[0]);
+    let named = commands(&told);
+    assert_eq!(named.len(), 2, "{told}");
+    t.quietly(&format!("{} --yes", named[1]));
+    t.quietly("mnem -C 'over there' show");
+    let told = refused(&mut t, "mnem -C 'over there' get x --json");
+    assert!(told.contains("`mnem -C 'over there' remember ID CONTENT`"), "{told}");
+    // What makes a store names its own place; without -C nothing is added.
+    assert_eq!(commands(&refused(&mut t, "mnem -C nowhere show")), ["mnem init PATH"]);
+    t.set("MNEM_STORE", "here");
+    assert_eq!(commands(&refused(&mut t, "mnem get x")), ["mnem remember ID CONTENT"]);
+}
+
+#[test]
+fn a_hint_is_about_the_branch_that_was_named() {
+    let mut t = Terminal::with_store();
+    t.quietly("mnem remember plan basic");
+    for (node, author) in [("plan", "ann"), ("seats", "bo")] {
+        for (content, author) in [("first", "me"), ("second", author), ("third", "me")] {
+            t.quietly(&format!("mnem remember {node} {content} --author {author} --branch side"));
+        }
+    }
+    let before = t.quietly("mnem log --oneline");
+    for line in ["mnem revert side~4 --branch side", "mnem undo --author bo --branch side"] {
+        let told = refused(&mut t, line);
+        let named = commands(&told);
+        assert_eq!(named.len(), 2, "{told}");
+        t.quietly(named[1]);
+    }
+    assert_eq!(t.quietly("mnem log --oneline"), before, "HEAD's branch stays");
+    assert_eq!(t.quietly("mnem log --oneline --branch side").lines().count(), 9);
+}
+
 #[test]
 fn help() {
     let mut t = Terminal::new();

@@ -326,10 +326,12 @@ pub enum ContentProblem {
     #[error("the key {0:?} stands twice")]
     DuplicateKey(String),
     /// A value of a type that JSON does not have.
-    #[error("a {0} cannot be stored; content is null, a boolean, a number, text, a list or a map")]
+    #[error(
+        "a value of type {0} cannot be stored; content is null, a boolean, a number, text, a list or a map"
+    )]
     UnsupportedType(String),
     /// A map key of a type that JSON cannot make text of.
-    #[error("a {0} cannot be a key; keys are text, a number, a boolean or null")]
+    #[error("a value of type {0} cannot be a key; keys are text, a number, a boolean or null")]
     UnsupportedKey(String),
     /// Text with a lone surrogate, which UTF-8 cannot hold.
     #[error("text with a lone surrogate")]

@@ -110,7 +110,9 @@ fn from_pages(
     let unique = u64::from_be_bytes(engine.environment.random()?);
     let path = directory.join(format!("carved-{unique:016x}.redb"));
     let repaired = carved(&path, &damaged, engine).and_then(|carved| {
-        let Some((carved, is_head_wrong)) = carved else { return Err(why.without_hint()) };
+        let Some((carved, is_head_wrong)) = carved else {
+            return Err(why.hint(Hint::NothingToSave));
+        };
         let carved = carved.engine()?;
         let is_head_wrong = is_head_wrong || wrong_head(&carved)?.is_some();
         let found = vec![

@@ -15,6 +15,9 @@ impl FormatVersion {
     /// The version that is written.
     pub const CURRENT: Self = Self::V2;
 
+    /// Every version that is read.
+    pub const ALL: [Self; 2] = [Self::V1, Self::V2];
+
     /// The number in `config`.
     pub const fn number(self) -> u64 {
         match self {
@@ -28,17 +31,15 @@ impl TryFrom<u64> for FormatVersion {
     type Error = Error;
 
     fn try_from(number: u64) -> Result<Self, Error> {
-        [Self::V1, Self::V2].into_iter().find(|version| version.number() == number).ok_or_else(
-            || {
-                Error::new(
-                    ErrorKind::FormatVersion,
-                    format!(
-                        "this store has format version {number}; this release reads up to {}",
-                        Self::CURRENT.number()
-                    ),
-                )
-                .hint(Hint::Upgrade)
-            },
-        )
+        Self::ALL.into_iter().find(|version| version.number() == number).ok_or_else(|| {
+            Error::new(
+                ErrorKind::FormatVersion,
+                format!(
+                    "this store has format version {number}; this release reads up to {}",
+                    Self::CURRENT.number()
+                ),
+            )
+            .hint(Hint::Upgrade)
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! Making a store, finding one, opening one.
 
-use std::io::ErrorKind as IoKind;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::{self, ErrorKind as IoKind};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::Store;
@@ -73,9 +74,14 @@ impl Store {
     ) -> Result<(Self, T), Error> {
         let place =
             |error| Error::io(format!("cannot make a store in {}", directory.display()), error);
-        let root = std::path::absolute(directory).map_err(place)?;
+        let root = absolute(directory).map_err(place)?;
         if let Some(found) = nearest(&root) {
-            return Err(exists(&found));
+            return Err(exists(&found, &root));
+        }
+        if let Some(file) = root.ancestors().find(|path| path.is_file()) {
+            let message =
+                format!("cannot make a store in {}: {} is a file", root.display(), file.display());
+            return Err(Error::new(ErrorKind::Io, message).hint(Hint::Directory));
         }
         network::check(&root, &environment)?;
         let unique = u64::from_be_bytes(environment.random()?);
@@ -94,7 +100,7 @@ impl Store {
         let told = build(&scaffold.beside, &environment, fill)?;
         match disk::rename(&scaffold.beside, &root.join(STORE_DIRECTORY)) {
             // Another made one meanwhile.
-            Err(_) if nearest(&root).is_some() => return Err(exists(&root)),
+            Err(_) if nearest(&root).is_some() => return Err(exists(&root, &root)),
             renamed => renamed.map_err(place)?,
         }
         drop(scaffold);
@@ -109,7 +115,7 @@ impl Store {
 
     /// The directory, here or above, that contains a store.
     pub fn discover(directory: &Path) -> Result<PathBuf, Error> {
-        let start = std::path::absolute(directory)
+        let start = absolute(directory)
             .map_err(|error| Error::io(format!("cannot read {}", directory.display()), error))?;
         nearest(&start).ok_or_else(|| {
             let message = format!("no mnemosyne store at or above {}", start.display());
@@ -308,7 +314,7 @@ fn build<T>(
 }
 
 /// Why no store is made where something is.
-fn exists(found: &Path) -> Error {
+fn exists(found: &Path, wanted: &Path) -> Error {
     let directory = found.join(STORE_DIRECTORY);
     match read_config(&directory) {
         // Made by another program: the sentence says so.
@@ -316,10 +322,29 @@ fn exists(found: &Path) -> Error {
             Error::new(ErrorKind::StoreExists, error.to_string())
         }
         _ => {
-            let message = format!("a store already exists at {}", directory.display());
+            let mut message = format!("a store already exists at {}", directory.display());
+            if found != wanted {
+                message = format!("{message}, above {}", wanted.display());
+            }
             Error::new(ErrorKind::StoreExists, message).hint(Hint::OtherStore)
         }
     }
+}
+
+/// The absolute path without `..`: what is above a path is told by its text, and `here/../there` is
+/// not below `here`.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    let mut absolute = PathBuf::new();
+    for component in std::path::absolute(path)?.components() {
+        if component == Component::ParentDir {
+            // Above a link is what is above the directory that it leads to.
+            absolute = fs::canonicalize(&absolute).unwrap_or(absolute);
+            absolute.pop();
+        } else {
+            absolute.push(component);
+        }
+    }
+    Ok(absolute)
 }
 
 /// The nearest directory, here or above, that contains a `.mnem/`.

@@ -143,6 +143,11 @@ fn rows_that_were_lost_or_made_up_are_found() {
     let made_up = [[0; 1].as_slice(), &3_u64.to_be_bytes()].concat();
     let found = check(&|t| set(t, "where", &[9; 32], &made_up), "index table where has");
     assert_eq!(kinds(&found), ["index"]);
+    let unsealed = |t: &WriteTransaction| {
+        let mut rows = t.open_table(Definition::new("where")).unwrap();
+        rows.insert([8; 32].as_slice(), made_up.as_slice()).unwrap();
+    };
+    check(&unsealed, &format!("the row {} of the table where is damaged", "08".repeat(32)));
     let node = [&4_u32.to_be_bytes(), b"plan".as_slice(), &0_u64.to_be_bytes()].concat();
     let found = check(&|t| set(t, "nodes", &node, b""), "index table nodes has");
     assert_eq!(kinds(&found), ["index"]);

@@ -36,6 +36,30 @@ fn a_file_system_of_the_network_is_refused_unless_allowed() {
     Store::init(&place, &InitOptions::default(), local).unwrap();
 }
 
+/// `here/../there` is beside `here`, not below it: the store of `here` must not answer for it.
+#[test]
+fn a_path_with_dots_is_where_it_leads() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let (here, there) = (root.join("here"), root.join("there"));
+    put(&Store::init(&here, &InitOptions::default(), environment()).unwrap(), "a", "1");
+    let beside = here.join("../there");
+    assert_eq!(Store::discover(&beside).unwrap_err().kind(), ErrorKind::NoStore);
+    assert_eq!(Store::open(&beside, environment()).unwrap_err().kind(), ErrorKind::NoStore);
+    let made = Store::init(&beside, &InitOptions::default(), environment()).unwrap();
+    assert_eq!(made.root(), Some(&*there));
+    assert_eq!(Store::discover(&there.join("x/.././y/..")).unwrap(), there);
+    assert_eq!(Store::discover(&there.join("../here/x")).unwrap(), here);
+    #[cfg(unix)]
+    {
+        // Above a link is what is above the directory that it leads to.
+        fs::create_dir_all(there.join("deep")).unwrap();
+        std::os::unix::fs::symlink(there.join("deep"), here.join("link")).unwrap();
+        assert_eq!(Store::discover(&here.join("link/..")).unwrap(), there);
+        assert_eq!(Store::discover(&here.join("link")).unwrap(), here);
+    }
+}
+
 #[test]
 fn who_reads_a_file_keeps_writers_out_and_other_readers_not() {
     let directory = tempfile::tempdir().unwrap();

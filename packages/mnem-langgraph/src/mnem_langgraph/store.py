@@ -133,7 +133,9 @@ class MnemosyneStore(BaseStore):
         try:
             mnem.open(conn_string).close()
         except mnem.NoStoreError:
-            mnem.init(conn_string).close()
+            # Unless another process makes it meanwhile.
+            with suppress(mnem.StoreExistsError):
+                mnem.init(conn_string).close()
         return cls(conn_string, index=index, ttl=ttl, author=author, branch=branch)
 
     def setup(self) -> _Done:
@@ -540,6 +542,8 @@ class MnemosyneStore(BaseStore):
         if not wanted:
             return {}
         vectors = yield Texts(wanted, index.embeddings, as_queries)
+        if len(vectors) != len(wanted):
+            raise ValueError(f"embed made {len(vectors)} vectors of {len(wanted)} texts")
         return {text: index.checked(vector) for text, vector in zip(wanted, vectors, strict=True)}
 
     def _vectors_of(self, nodes: Iterable[mnem.MemoryNode]) -> _Steps[dict[str, bytes]]:

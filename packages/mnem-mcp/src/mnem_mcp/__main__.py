@@ -24,13 +24,16 @@ def main(words: Sequence[str] | None = None) -> int:
     """Serve a store; returns the exit code: 0, 2 for wrong usage, 3 for what the store says."""
     parser = _parser()
     asked = parser.parse_args(words)
-    path = asked.store or os.environ.get("MNEM_STORE") or "."
+    # No shell has seen what a client's configuration says. A user that is not there is no error.
+    path = os.path.expanduser(asked.store or os.environ.get("MNEM_STORE") or ".")  # noqa: PTH111
     author = asked.author or os.environ.get("MNEM_AUTHOR") or "agent"
     try:
         token = _token(asked.token_file)
         address = None if asked.http is None else Address.parse(asked.http, asked.allow_host, token)
-    except (BadAddressError, OSError) as error:
+    except BadAddressError as error:
         parser.error(str(error))
+    except OSError as error:
+        parser.error(f"--token-file: cannot read {asked.token_file}: {error.strerror}")
     if address is None and (asked.token_file or asked.allow_host):
         parser.error("--token-file and --allow-host are for --http")
     if asked.no_history and asked.tools == "all":
@@ -49,7 +52,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except mnem.MnemError as error:
         hint = f"\nhint: {error.hint}" if error.hint else ""
         if isinstance(error, mnem.NoStoreError):
-            hint = "\nhint: `mnem-mcp --init` makes the store"
+            # What another program made has none, and is not to be made over.
+            made = "--init` makes the store" if error.hint else "--store PATH` takes another place"
+            hint = f"\nhint: `mnem-mcp {made}"
         sys.stderr.write(f"mnem-mcp: {error.code}: {error}{hint}\n")
         return STORE
     try:
@@ -60,7 +65,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         pass
     except OSError as error:
-        sys.stderr.write(f"mnem-mcp: cannot listen on {asked.http}: {error}\n")
+        told = (error.strerror or str(error)).partition(" (while")[0]
+        hint = "hint: `--http HOST:0` takes a free port"
+        sys.stderr.write(f"mnem-mcp: cannot listen on {asked.http}: {told}\n{hint}\n")
         return STORE
     return 0
 
@@ -72,7 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"mnem-mcp {__version__}")
     parser.add_argument(
-        "--store", metavar="PATH", help="the store's directory [default: $MNEM_STORE, then .]"
+        "--store",
+        metavar="PATH",
+        help="the store at PATH or above it [default: $MNEM_STORE, then .]",
     )
     parser.add_argument("--init", action="store_true", help="make the store if there is none")
     parser.add_argument(

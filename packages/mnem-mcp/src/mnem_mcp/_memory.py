@@ -53,7 +53,7 @@ class Memory:
                 if branch is None and store.head().startswith("ref: "):
                     branch = store.head().removeprefix("ref: ")
                 elif self._read_only and branch is not None:
-                    _need_branch(store, branch)
+                    _need_branch(store, branch, "`mnem branch` lists the branches")
                 self._handle = store if branch is None else store.on(branch)
                 self._branch = branch
             return self._handle
@@ -68,7 +68,7 @@ class Memory:
     def switch(self, branch: str) -> mnem.Store:
         """Bind this server to another branch, which must be there; HEAD stays."""
         store = self.store
-        _need_branch(store, branch)
+        _need_branch(store, branch, "`branch` makes one; `recall_at` reads a commit")
         other = store.on(branch)
         with self._lock:
             self._handle, self._branch = other, branch
@@ -159,10 +159,7 @@ class Memory:
         return self.store.flips(id, good=good, **question)
 
 
-def _need_branch(store: mnem.Store, branch: str) -> None:
+def _need_branch(store: mnem.Store, branch: str, hint: str) -> None:
     """A handle would make a branch that is not there."""
     if branch not in dict(store.branches()) and store.head() != f"ref: {branch}":
-        raise mnem.InvalidRefError(
-            f"there is no branch {branch!r}",
-            hint="`branch` makes one; `recall_at` reads a commit",
-        )
+        raise mnem.InvalidRefError(f"there is no branch {branch!r}", hint=hint)

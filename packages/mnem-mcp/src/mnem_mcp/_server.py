@@ -132,6 +132,7 @@ def _tool(tools: Tools, name: str) -> Tool:
             open_world_hint=False,
         ),
     )
+    tool.parameters["additionalProperties"] = False
     made = tool.fn_metadata
     tool.fn_metadata = _Exact(
         arg_model=made.arg_model,
@@ -191,6 +192,12 @@ class MemoryServer(MCPServer):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; what it raises is an answer with a code."""
+        tool = self._tool_manager.get_tool(name)
+        known = arguments if tool is None else tool.parameters["properties"]
+        if unknown := [word for word in arguments if word not in known]:
+            # Left out in silence, a misspelt source would be lost.
+            told = f"{name} has no argument {unknown[0]!r}"
+            return failed("invalid_ref", told, f"its arguments are {', '.join(known)}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:

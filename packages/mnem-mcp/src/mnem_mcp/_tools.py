@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import mnem
-from pydantic import Field
+from pydantic import Field, with_config
 from typing_extensions import NotRequired, TypedDict
 
 # Annotations are read when the tools are made, so none of these may hide behind TYPE_CHECKING.
@@ -66,6 +66,7 @@ Strategy = Annotated[
 ]
 
 
+@with_config(extra="forbid")
 class Item(TypedDict):
     """One memory of several that are recorded together."""
 
@@ -84,6 +85,7 @@ Items = Annotated[
 ]
 
 
+@with_config(extra="forbid")
 class Resolution(TypedDict):
     """What a memory says after a merge, where neither side is taken."""
 

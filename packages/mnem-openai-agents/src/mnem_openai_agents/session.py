@@ -346,7 +346,14 @@ class MnemosyneSession:
         >>> why.removed, why.node.content["content"]
         (True, 'Hello')
         """
-        blame = self._store.blame(self.item_ids()[item] if isinstance(item, int) else item, at)
+        if isinstance(item, int):
+            ids = self.item_ids()
+            if not -len(ids) <= item < len(ids):
+                raise IndexError(
+                    f"no item {item} in session {self.session_id!r}, which has {len(ids)}"
+                )
+            item = ids[item]
+        blame = self._store.blame(item, at)
         try:
             return replace(blame, node=replace(blame.node, content=restored(blame.node.content)))
         except ValueError:
@@ -529,6 +536,10 @@ def _at_path(
     session_id: str, path: str | os.PathLike[str] = ":memory:", *, db_path: Any = None
 ) -> tuple[str | os.PathLike[str], str]:
     return path if db_path is None else db_path, session_id
+
+
+# An argument that is missing or too many is told by this name.
+_on_store.__qualname__ = _at_path.__qualname__ = "MnemosyneSession"
 
 
 def _open(path: str | os.PathLike[str]) -> mnem.Store:

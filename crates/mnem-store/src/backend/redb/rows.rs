@@ -130,7 +130,10 @@ impl<T> Rows<T> {
 fn damaged(table: &str, key: &[u8]) -> Fault {
     let key = match key.try_into() {
         Ok(number) if table == LOG => u64::from_be_bytes(number).to_string(),
-        _ => key.escape_ascii().take(80).map(char::from).collect(),
+        _ => match ObjectId::from_slice(key) {
+            Some(id) if table == WHERE => id.to_string(),
+            _ => key.escape_ascii().take(80).map(char::from).collect(),
+        },
     };
     Fault::Row(format!("the row {key} of the table {table} is damaged"))
 }

@@ -33,7 +33,7 @@ pub(super) struct Detachable<S> {
 
 /// The storage of a database, reached past it.
 pub(super) struct Storage {
-    storage: Box<dyn Reached>,
+    inner: Box<dyn Reached>,
     dropped: Dropped,
     is_open: Arc<AtomicBool>,
 }
@@ -46,7 +46,7 @@ trait Reached: Send + Sync {
 impl Storage {
     /// Takes the storage away from its database.
     pub(super) fn detach(&self) {
-        self.storage.detach();
+        self.inner.detach();
     }
 
     /// From now on nothing is read beyond the end of the file but by a damaged number of a page.
@@ -60,7 +60,7 @@ impl Storage {
     /// write meanwhile.
     pub(super) fn write_dropped(&self) -> io::Result<()> {
         if self.dropped.load(Ordering::SeqCst) {
-            self.storage.write_again()?;
+            self.inner.write_again()?;
             self.dropped.store(false, Ordering::SeqCst);
         }
         Ok(())
@@ -95,7 +95,7 @@ impl<S: StorageBackend> Detachable<S> {
     ) -> Result<(Self, Storage), E> {
         let storage = Descriptor::open(open)?;
         let left = Storage {
-            storage: Box::new(storage.clone()),
+            inner: Box::new(storage.clone()),
             dropped: Arc::clone(dropped),
             is_open: Arc::default(),
         };
