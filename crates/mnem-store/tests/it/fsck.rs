@@ -1,4 +1,6 @@
 //! Fsck finds each kind of damage and changes nothing; a sound store has none.
+//!
+//! Long: each kind of damage has its case.
 
 use std::fs;
 use std::sync::Arc;
