@@ -63,7 +63,7 @@ class Provenance:
 
 
 # Of every node that came from nowhere, told by identity.
-NOWHERE = Provenance()
+_NOWHERE = Provenance()
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class MemoryNode:
     id: str
     content: Any
     content_kind: str = "note"
-    provenance: Provenance = NOWHERE
+    provenance: Provenance = _NOWHERE
     event_time: int | None = None
     valid_from: int | None = None
     valid_to: int | None = None

@@ -428,9 +428,7 @@ def test_what_a_write_keeps_at_hand_is_what_the_disk_says(store):
     ids = [f"n{n}" for n in range(40)]
     tips = [store.write({id: {"v": n} for id in ids[n:]}, message="m") for n in range(3)]
     tips.append(store.write({"n1": None, "n2": {"v": 2}, "new": 1.0}, message="m"))
-    answers = [
-        str((store.changed_by(tip), store.state_at(tip), store.log(at=tip))) for tip in tips
-    ]
+    answers = [str((store.changed_by(tip), store.state_at(tip), store.log(at=tip))) for tip in tips]
     assert store.changed_by(tips[-1]) == {"n1": "removed", "new": "added"}
     store.close()
     code = """

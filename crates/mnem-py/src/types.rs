@@ -67,7 +67,7 @@ impl<'py> Nodes<'py> {
         let NodeClasses { node, provenance, nowhere } = CLASSES.get_or_try_init(py, || {
             let class = |name| class(py, name).map(Bound::unbind);
             let (node, provenance) = (class("MemoryNode")?, class("Provenance")?);
-            Ok::<_, PyErr>(NodeClasses { node, provenance, nowhere: class("NOWHERE")? })
+            Ok::<_, PyErr>(NodeClasses { node, provenance, nowhere: class("_NOWHERE")? })
         })?;
         Ok(Self { node: node.bind(py), provenance: provenance.bind(py), nowhere: nowhere.bind(py) })
     }

@@ -6,6 +6,7 @@ import mnem
 import pytest
 from langgraph.store.base import GetOp
 from mnem_langgraph import MnemosyneStore
+from mnem_langgraph.shelf import Shelf
 
 USER = ("memories", "u1")
 
@@ -187,6 +188,24 @@ def test_one_item_has_the_times_that_all_have(memories, side):
     compare()
     write(store, 8, next(at))
     compare()
+
+
+def test_single_reads_of_a_batch_are_of_one_moment(memories, monkeypatch):
+    store = memories._store
+    store.write({f"memories:u1:{key}": 1 for key in "abc"}, message="w")
+    memories.branch("side")
+    store.on("side").write({"memories:u1:b": 2}, message="w")
+    store.write({"memories:u1:c": 2}, message="w")
+    assert memories.merge("side").ok
+    fresh, follow = MnemosyneStore(store), Shelf.follow
+
+    def late(shelf, handle):
+        store.write({f"memories:u1:{key}": 3 for key in "abc"}, message="meanwhile")
+        follow(shelf, handle)
+
+    monkeypatch.setattr(Shelf, "follow", late)
+    found = fresh.batch([GetOp(USER, key) for key in "abc"])
+    assert [item.value for item in found] == [{"value": 3}] * 3
 
 
 def test_many_single_reads_look_at_all(memories, looked_at, monkeypatch):

@@ -54,7 +54,7 @@ def node_of(
     content: dict[str, Any] = dict(value)
     node = mnem.MemoryNode(id, content)
     meta = content.get(META)
-    if isinstance(meta, Mapping):
+    if meta is not None and isinstance(meta, Mapping):
         rest = dict(cast("Mapping[str, Any]", meta))
         texts = {name: rest.pop(name) for name in _TEXTS if isinstance(rest.get(name), str)}
         if texts:

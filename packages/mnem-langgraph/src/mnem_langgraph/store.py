@@ -213,45 +213,55 @@ class MnemosyneStore(BaseStore):
 
     def _steps(self, ops: list[Op]) -> _Steps[list[Result]]:
         puts: dict[_Place, PutOp] = {}
-        gets, is_looked_over = 0, False
-        for op in ops:
+        reads: list[tuple[int, Op]] = []
+        for at, op in enumerate(ops):
             _validate(op)
-            if isinstance(op, PutOp):
-                # Outside every namespace there are no items, and nodes of others: nothing to
-                # forget.
-                if op.namespace:
-                    puts[tuple(op.namespace), str(op.key)] = op
-            elif isinstance(op, GetOp):
-                gets += 1
-            else:
-                is_looked_over = True
+            if not isinstance(op, PutOp):
+                reads.append((at, op))
+            # Outside every namespace there are no items, and nodes of others: nothing to forget.
+            elif op.namespace:
+                puts[tuple(op.namespace), str(op.key)] = op
         results: list[Result] = [None] * len(ops)
         embedded: dict[str, list[float]] = {}
         # What reads need of the model comes first: they are of one moment.
-        queries = [op.query for op in ops if isinstance(op, SearchOp) and op.query]
+        queries = [op.query for _, op in reads if isinstance(op, SearchOp) and op.query]
         if queries and self._index is not None:
             embedded = yield from self._embed(queries, self._index, as_queries=True)
             yield from self._index_stale(ops)
         read: list[Entry] = []
-        with self._lock:
-            if is_looked_over:
-                self._shelf.follow(self._store)
-            elif gets:
-                self._shelf.follow_for(self._store, gets)
-            for at, op in enumerate(ops if gets or is_looked_over else ()):
-                if isinstance(op, GetOp):
-                    found = read if op.refresh_ttl else []
-                    results[at] = self._get(tuple(op.namespace), str(op.key), found)
-                elif isinstance(op, SearchOp):
-                    results[at] = self._search(op, embedded.get(op.query or ""), read)
-                elif isinstance(op, ListNamespacesOp):
-                    results[at] = self._list_namespaces(op)
+        if reads:
+            with self._lock:
+                self._read(reads, embedded, results, read)
         if puts:
             yield from self._put(puts)
         self._refresh(read)
         return results
 
     # ---- reading ----
+
+    def _read(
+        self,
+        ops: list[tuple[int, Op]],
+        embedded: Mapping[str, list[float]],
+        results: list[Result],
+        read: list[Entry],
+    ) -> None:
+        if all(isinstance(op, GetOp) for _, op in ops):
+            self._shelf.follow_for(self._store, len(ops))
+        else:
+            self._shelf.follow(self._store)
+        was_started = self._shelf.started
+        for at, op in ops:
+            if isinstance(op, GetOp):
+                found = read if op.refresh_ttl else []
+                results[at] = self._get(tuple(op.namespace), str(op.key), found)
+            elif isinstance(op, SearchOp):
+                results[at] = self._search(op, embedded.get(op.query or ""), read)
+            elif isinstance(op, ListNamespacesOp):
+                results[at] = self._list_namespaces(op)
+        if self._shelf.started and not was_started:
+            # It came to look at all, perhaps at a later moment, of which all are to be.
+            self._read(ops, embedded, results, read)
 
     def get(
         self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None
