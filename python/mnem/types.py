@@ -83,7 +83,7 @@ class MemoryNode:
     id: str
     content: Any
     content_kind: str = "note"
-    provenance: Provenance = _NOWHERE
+    provenance: Provenance = field(default_factory=lambda: _NOWHERE)
     event_time: int | None = None
     valid_from: int | None = None
     valid_to: int | None = None
