@@ -119,6 +119,9 @@ fn merge() -> impl Strategy<Value = Step> {
     let resolver = option::weighted(0.25, any::<u8>());
     (on(), theirs, answers(), strategy, flag(0.05), flag(0.3), resolver).prop_map(
         |(on, theirs, answers, strategy, stray, unrelated, resolver)| {
+            // Mostly a resolver is what answers.
+            let is_asked = resolver.is_some_and(|number| number % 4 > 0);
+            let answers = if is_asked { vec![Answer::None] } else { answers };
             Step::Merge(Merge { on, theirs, answers, strategy, stray, unrelated, resolver })
         },
     )
@@ -149,8 +152,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(on, node, skip)| Step::Update { on, node, skip }),
         1 => import,
         1 => local,
-        2 => (contested(), value()).prop_map(|(node, value)| Step::Stage(node, value)),
-        2 => contested().prop_map(Step::Remove),
+        3 => (contested(), value()).prop_map(|(node, value)| Step::Stage(node, value)),
+        3 => contested().prop_map(Step::Remove),
         1 => contested().prop_map(Step::Unstage),
         3 => prop::bool::weighted(0.1).prop_map(|empty| Step::Commit { empty }),
         2 => (0..4_u8, option::of(any::<u8>()))
@@ -172,8 +175,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Steps, most often after some that give every branch a base and something of its own; the base
-/// is small, or large enough for a tree; or after some that begin the default branch a second time,
-/// so that it shares nothing with the others.
+/// is small, or large enough for a tree; or after two merges that cross, so that what the two last
+/// agreed on is in two places; or after some that begin the default branch a second time, so that it
+/// shares nothing with the others.
 pub fn history(longest: usize) -> impl Strategy<Value = Vec<Step>> {
     let write = |on, value: u8, nodes: std::ops::Range<u8>| {
         let edits = nodes.map(|node| (node, Some((value, 0)))).collect();
@@ -185,10 +189,19 @@ pub fn history(longest: usize) -> impl Strategy<Value = Vec<Step>> {
         let undo = Step::Undo { on: None, by: None, answers: vec![Answer::None], strategy: None };
         vec![write(None, 0, 0..5), write(Some(1), 1, 2..4), undo, write(None, 2, 1..3)]
     };
+    let crossed = move || {
+        let merge = |on, theirs, answer| {
+            Step::Merge(Merge { on: Some(on), theirs, answers: vec![answer], ..Merge::default() })
+        };
+        // The second takes in what was on the other branch before the first: commit 1.
+        let crossing = [merge(1, 2, Answer::Ours), merge(2, 4 + 1, Answer::Theirs)];
+        base(4).into_iter().chain(crossing).collect::<Vec<_>>()
+    };
     let beginning = prop_oneof![
         2 => Just(Vec::new()),
         4 => Just(base(4)),
         4 => Just(base(NODES)),
+        3 => Just(crossed()),
         1 => Just(unrelated()),
     ];
     (beginning, vec(step(), 1..longest))
