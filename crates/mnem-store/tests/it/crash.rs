@@ -6,6 +6,7 @@
 //! was acknowledged or what was being done, nothing is damaged, and it can be written. Only then
 //! is a commit safe that somebody was told of. `MNEM_CRASH_CASES` is how many ways are tried at
 //! each sync, and a failure names the one to run again.
+#![cfg(unix)] // elsewhere a directory cannot be synced
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,6 @@ use crate::support::{id, put};
 
 mod disk;
 mod faults;
-#[cfg(unix)]
 mod kill;
 mod moved;
 mod operations;

@@ -103,8 +103,8 @@ fn each_commit_has_the_record_that_a_write_would_have_made() {
     assert_eq!(view.changes(&id("fact-000001"), None, 9).unwrap().len(), 1);
 }
 
-/// Stops at each thing that is reported, and at each change of a file: what is left is exactly
-/// the old store or exactly the new one, and another attempt goes through.
+/// Stops at what is reported: what is left is exactly the old store or exactly the new one, and
+/// another attempt goes through. `crash` stops it at each change of the disk.
 #[test]
 fn a_stop_anywhere_leaves_the_old_store_or_the_new_one() {
     let origin = tempfile::tempdir().unwrap();
