@@ -144,6 +144,8 @@ fn fills_up_and_goes_on(root: &Path, make_room: impl FnOnce()) {
     };
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
     assert!(error.hint_text().unwrap().contains("room"), "{error}");
+    let file = root.join(".mnem").join("store.redb").display().to_string();
+    assert!(error.to_string().contains(&file), "{error}");
     assert!(written > 0, "{error}");
     let all_there = || {
         let memory = store.snapshot().unwrap().memory("", None).unwrap();

@@ -700,7 +700,7 @@ fn translate(name: &str, fault: Fault) -> BackendError {
         Fault::Engine(Error::Io(error)) => match error.kind() {
             io::ErrorKind::InvalidData => corrupt(&"the file was not written by redb"),
             io::ErrorKind::UnexpectedEof => corrupt(&"the file ends too early"),
-            _ => BackendError::Io(error),
+            kind => BackendError::Io(io::Error::new(kind, format!("{name}: {error}"))),
         },
         Fault::Engine(error @ (Error::PreviousIo | Error::DatabaseClosed)) => {
             BackendError::Io(io::Error::other(error))
