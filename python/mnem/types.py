@@ -8,7 +8,7 @@ Long: small classes of one kind, with an example each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
