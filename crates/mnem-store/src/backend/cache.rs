@@ -1,5 +1,6 @@
 //! Verified objects: whatever is read is hashed before it is believed, decoded once and kept.
 
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +16,9 @@ use crate::object::{Commit, MemoryNode, Object, StateNode};
 
 /// How many bytes of decoded objects are kept unless told otherwise.
 pub const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// A scan of at most this many objects keeps them as any question does.
+const SHORT_SCAN: usize = 1_024;
 
 /// The objects of a backend, verified and decoded. Immutable, so a cached one is never stale.
 /// Clones share what is cached.
@@ -98,26 +102,17 @@ impl Objects {
 
     /// A memory node that something stored refers to.
     pub fn node(&self, id: NodeVersionId) -> Result<Arc<MemoryNode>, Error> {
-        match self.required(id.into())? {
-            Cached::Node(node, _) => Ok(node),
-            _ => Err(wrong_kind(id.into(), "a memory node")),
-        }
+        self.required(id.into())?.node(id)
     }
 
     /// A state node that something stored refers to.
     pub fn state(&self, id: StateId) -> Result<Arc<StateNode>, Error> {
-        match self.required(id.into())? {
-            Cached::State(state, _) => Ok(state),
-            _ => Err(wrong_kind(id.into(), "a state")),
-        }
+        self.required(id.into())?.state(id)
     }
 
     /// A commit that something stored refers to.
     pub fn commit(&self, id: CommitId) -> Result<Arc<Commit>, Error> {
-        match self.required(id.into())? {
-            Cached::Commit(commit, _) => Ok(commit),
-            _ => Err(wrong_kind(id.into(), "a commit")),
-        }
+        self.required(id.into())?.commit(id)
     }
 
     /// A commit that a caller asked for: `None` when no commit has this id.
@@ -153,41 +148,36 @@ impl Objects {
     }
 
     fn required(&self, id: ObjectId) -> Result<Cached, Error> {
-        self.find(id)?.ok_or_else(|| Error::corrupt(format!("the object {id} is missing")))
+        self.find(id)?.ok_or_else(|| missing(id))
     }
 
     fn find(&self, id: ObjectId) -> Result<Option<Cached>, Error> {
         if let Some(cached) = self.cache.get(&id) {
             return Ok(Some(cached));
         }
-        let Some(bytes) = self.bytes(id)? else { return Ok(None) };
-        let object = strict::decode(&bytes)
-            .map_err(|error| Error::corrupt(format!("the object {id} cannot be read: {error}")))?;
-        let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let cached = match object {
-            Object::Node(node) => Cached::Node(Arc::new(node), size),
-            Object::State(state) => Cached::State(Arc::new(state), size),
-            Object::Commit(commit) => Cached::Commit(Arc::new(commit), size),
-        };
+        self.read(id, &*self.view()?)
+    }
+
+    fn read(&self, id: ObjectId, view: &dyn View) -> Result<Option<Cached>, Error> {
+        let Some(bytes) = verified(id, view.object(&id))? else { return Ok(None) };
+        let cached = decoded(id, &bytes)?;
         self.cache.insert(id, cached.clone());
         Ok(Some(cached))
     }
 
+    /// For one question, about a few objects.
+    pub(crate) fn reading(&self) -> Reading<'_> {
+        Reading { objects: self, view: OnceCell::new() }
+    }
+
+    /// For a question about many objects.
+    pub(crate) fn scanning(&self) -> Scanning<'_> {
+        Scanning { objects: self, kept: Cell::new(SHORT_SCAN), room: Cell::new(None) }
+    }
+
     /// The verified bytes of an object; `None` when there is none with this id.
     pub fn bytes(&self, id: ObjectId) -> Result<Option<Arc<[u8]>>, Error> {
-        let outcome = self.backend.view()?.object(&id).map_err(|error| match error {
-            // The backend speaks of rows; whoever asked, of an object.
-            BackendError::Corrupt(what) => {
-                Error::corrupt(format!("the object {id} cannot be read: {what}"))
-            }
-            other => other.into(),
-        })?;
-        match outcome {
-            Outcome::Present(bytes) if hash(&bytes) == id => Ok(Some(bytes)),
-            Outcome::Present(_) => Err(Error::corrupt(format!("the object {id} was altered"))),
-            Outcome::Absent => Ok(None),
-            Outcome::Erased => Err(Error::not_found(format!("the object {id} was erased"))),
-        }
+        verified(id, self.view()?.object(&id))
     }
 
     /// The object with this id, decoded, and its verified bytes; not kept.
@@ -197,6 +187,180 @@ impl Objects {
             .map_err(|error| Error::corrupt(format!("the object {id} cannot be read: {error}")))?;
         Ok(Some(decoded))
     }
+}
+
+impl Cached {
+    fn node(self, id: NodeVersionId) -> Result<Arc<MemoryNode>, Error> {
+        match self {
+            Self::Node(node, _) => Ok(node),
+            _ => Err(wrong_kind(id.into(), "a memory node")),
+        }
+    }
+
+    fn state(self, id: StateId) -> Result<Arc<StateNode>, Error> {
+        match self {
+            Self::State(state, _) => Ok(state),
+            _ => Err(wrong_kind(id.into(), "a state")),
+        }
+    }
+
+    fn commit(self, id: CommitId) -> Result<Arc<Commit>, Error> {
+        match self {
+            Self::Commit(commit, _) => Ok(commit),
+            _ => Err(wrong_kind(id.into(), "a commit")),
+        }
+    }
+}
+
+/// The objects that one question is about, a few: what is not at hand comes from one view, taken
+/// with the first.
+pub(crate) struct Reading<'o> {
+    objects: &'o Objects,
+    view: OnceCell<Box<dyn View + 'o>>,
+}
+
+impl Reading<'_> {
+    /// A memory node that something stored refers to.
+    pub(crate) fn node(&self, id: NodeVersionId) -> Result<Arc<MemoryNode>, Error> {
+        self.required(id.into())?.node(id)
+    }
+
+    /// A state node that something stored refers to.
+    pub(crate) fn state(&self, id: StateId) -> Result<Arc<StateNode>, Error> {
+        self.required(id.into())?.state(id)
+    }
+
+    fn required(&self, id: ObjectId) -> Result<Cached, Error> {
+        if let Some(cached) = self.objects.cache.get(&id) {
+            return Ok(cached);
+        }
+        let view = if let Some(view) = self.view.get() {
+            view
+        } else {
+            let view = self.objects.view()?;
+            self.view.get_or_init(|| view)
+        };
+        self.objects.read(id, &**view)?.ok_or_else(|| missing(id))
+    }
+}
+
+/// The objects that a scan comes upon. A short one keeps what it reads; a long one, only what there
+/// is room for, so that it pushes nothing out that is read again and again.
+pub(crate) struct Scanning<'o> {
+    objects: &'o Objects,
+    /// How many objects more are a short scan.
+    kept: Cell<usize>,
+    /// For how many bytes there is room, once that was asked.
+    room: Cell<Option<u64>>,
+}
+
+impl Scanning<'_> {
+    /// A state node that something stored refers to.
+    pub(crate) fn state(&self, id: StateId) -> Result<Arc<StateNode>, Error> {
+        self.required(id.into())?.state(id)
+    }
+
+    /// A commit that something stored refers to.
+    pub(crate) fn commit(&self, id: CommitId) -> Result<Arc<Commit>, Error> {
+        self.required(id.into())?.commit(id)
+    }
+
+    /// Memory nodes that something stored refers to, in the order of `ids`; those that are not at
+    /// hand are read together.
+    pub(crate) fn nodes(&self, ids: &[NodeVersionId]) -> Result<Vec<Arc<MemoryNode>>, Error> {
+        let at_hand: Vec<_> = ids.iter().map(|id| self.at_hand((*id).into())).collect();
+        let wanted = ids.iter().zip(&at_hand).filter(|(_, at_hand)| at_hand.is_none());
+        let wanted: Vec<_> = wanted.map(|(id, _)| ObjectId::from(*id)).collect();
+        let read = match wanted.as_slice() {
+            [] => Vec::new(),
+            wanted => match self.objects.view()?.objects(wanted) {
+                // It fails again, for the one object that it is about.
+                Err(BackendError::Corrupt(_)) => Vec::new(),
+                read => read?,
+            },
+        };
+        let mut read = read.into_iter();
+        let node = |(id, at_hand): (&NodeVersionId, Option<Cached>)| {
+            let object = ObjectId::from(*id);
+            match at_hand {
+                Some(cached) => cached,
+                None => match read.next() {
+                    Some(outcome) => self.keep(object, verified(object, Ok(outcome))?)?,
+                    None => self.required(object)?,
+                },
+            }
+            .node(*id)
+        };
+        ids.iter().zip(at_hand).map(node).collect()
+    }
+
+    fn required(&self, id: ObjectId) -> Result<Cached, Error> {
+        match self.at_hand(id) {
+            Some(cached) => Ok(cached),
+            None => self.keep(id, self.objects.bytes(id)?),
+        }
+    }
+
+    fn at_hand(&self, id: ObjectId) -> Option<Cached> {
+        let kept = self.kept.get();
+        self.kept.set(kept.saturating_sub(1));
+        // What a long scan comes upon is wanted no more for that.
+        if kept > 0 { self.objects.cache.get(&id) } else { self.objects.cache.peek(&id) }
+    }
+
+    /// Decodes what was read, and keeps it or not.
+    fn keep(&self, id: ObjectId, bytes: Option<Arc<[u8]>>) -> Result<Cached, Error> {
+        let cached = decoded(id, &bytes.ok_or_else(|| missing(id))?)?;
+        if self.is_kept(ByBytes.weight(&id, &cached)) {
+            self.objects.cache.insert(id, cached.clone());
+        }
+        Ok(cached)
+    }
+
+    fn is_kept(&self, weight: u64) -> bool {
+        if self.kept.get() > 0 {
+            return true;
+        }
+        let cache = &self.objects.cache;
+        // A part of the cache is full before the whole is.
+        let room = || (cache.capacity() / 8 * 7).saturating_sub(cache.weight());
+        let left = self.room.get().unwrap_or_else(room).checked_sub(weight);
+        self.room.set(Some(left.unwrap_or(0)));
+        left.is_some()
+    }
+}
+
+/// What a backend answered for an object, hashed; none when it has no object with this id.
+fn verified(
+    id: ObjectId,
+    answer: Result<Outcome, BackendError>,
+) -> Result<Option<Arc<[u8]>>, Error> {
+    match answer {
+        Ok(Outcome::Present(bytes)) if hash(&bytes) == id => Ok(Some(bytes)),
+        Ok(Outcome::Present(_)) => Err(Error::corrupt(format!("the object {id} was altered"))),
+        Ok(Outcome::Absent) => Ok(None),
+        Ok(Outcome::Erased) => Err(Error::not_found(format!("the object {id} was erased"))),
+        // The backend speaks of rows; whoever asked, of an object.
+        Err(BackendError::Corrupt(what)) => {
+            Err(Error::corrupt(format!("the object {id} cannot be read: {what}")))
+        }
+        Err(other) => Err(other.into()),
+    }
+}
+
+fn decoded(id: ObjectId, bytes: &[u8]) -> Result<Cached, Error> {
+    let object = strict::decode(bytes)
+        .map_err(|error| Error::corrupt(format!("the object {id} cannot be read: {error}")))?;
+    let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    Ok(match object {
+        Object::Node(node) => Cached::Node(Arc::new(node), size),
+        Object::State(state) => Cached::State(Arc::new(state), size),
+        Object::Commit(commit) => Cached::Commit(Arc::new(commit), size),
+    })
+}
+
+fn missing(id: ObjectId) -> Error {
+    Error::corrupt(format!("the object {id} is missing"))
 }
 
 fn wrong_kind(id: ObjectId, wanted: &str) -> Error {

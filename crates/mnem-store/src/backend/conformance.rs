@@ -194,9 +194,18 @@ impl Probe {
     }
 }
 
-/// Whether an object is there; which bytes it has follows from its id.
+/// Whether an object is there; which bytes it has follows from its id. Asked together with others,
+/// the answer is the same.
 fn verified(view: &dyn View, id: &ObjectId) -> Result<&'static str, BackendError> {
-    match view.object(id)? {
+    let outcome = view.object(id)?;
+    let (other, again) = (hash(b"nothing"), outcome.clone());
+    let together = view.objects(&[*id, other, *id])?;
+    assert_eq!(
+        together,
+        [outcome.clone(), view.object(&other)?, again],
+        "{id} together with others"
+    );
+    match outcome {
         Outcome::Present(bytes) if hash(&bytes) == *id => Ok("present"),
         Outcome::Present(_) => Err(BackendError::Corrupt(format!("the object {id} is damaged"))),
         Outcome::Absent => Ok("absent"),

@@ -121,6 +121,11 @@ pub trait View {
     /// The bytes of an object, as stored: whoever asks hashes them.
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError>;
 
+    /// The same of many, in the order of `ids`; a backend may read them in an order of its own.
+    fn objects(&self, ids: &[ObjectId]) -> Result<Vec<Outcome>, BackendError> {
+        ids.iter().map(|id| self.object(id)).collect()
+    }
+
     /// Where an object stands among all that was published; none when it is not stored.
     fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError>;
 

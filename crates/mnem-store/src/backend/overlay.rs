@@ -156,6 +156,17 @@ impl View for OverlayView<'_> {
         }
     }
 
+    fn objects(&self, ids: &[ObjectId]) -> Result<Vec<Outcome>, BackendError> {
+        let is_below = |id: &&ObjectId| !self.overlay.objects.contains_key(id);
+        let below: Vec<_> = ids.iter().filter(is_below).copied().collect();
+        let mut below = self.below.objects(&below)?.into_iter();
+        let outcome = |id| match self.overlay.objects.get(id) {
+            Some(object) => Outcome::Present(object.bytes().into()),
+            None => below.next().unwrap_or(Outcome::Absent),
+        };
+        Ok(ids.iter().map(outcome).collect())
+    }
+
     /// What is not published yet has none.
     fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
         self.below.number(id)

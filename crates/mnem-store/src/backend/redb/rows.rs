@@ -132,6 +132,14 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
         }
     }
 
+    /// Where a row of `where` says that an object stands; none where there is no row, or one that
+    /// says nothing. Not verified: what stands there is hashed.
+    pub(super) fn place(&self, key: &[u8]) -> Result<Option<Number>, Fault> {
+        let row = self.table.get(key)?;
+        let sealed = row.as_ref().and_then(|row| row.value().split_last_chunk::<CHECKSUM_BYTES>());
+        Ok(sealed.and_then(|(value, _)| decode_place(value)).map(|(_, number)| number))
+    }
+
     /// The bytes of an object in a row of `log`; none where the row is missing or says that it
     /// is something else. Not verified: whoever asked for the object hashes it.
     pub(super) fn object(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, Fault> {

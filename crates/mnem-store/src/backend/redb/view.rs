@@ -55,6 +55,10 @@ impl View for RedbView<'_> {
         self.ask(|moment| moment.object(id))
     }
 
+    fn objects(&self, ids: &[ObjectId]) -> Result<Vec<Outcome>, BackendError> {
+        self.ask(|moment| moment.objects(ids))
+    }
+
     fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
         self.ask(|moment| moment.place(id))
     }
@@ -198,6 +202,39 @@ impl Moment {
     }
 
     fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
+        self.object_at(id, self.likely_place(id)?)
+    }
+
+    /// In the order of the index, and then of the log: neighbours share pages.
+    fn objects(&self, ids: &[ObjectId]) -> Result<Vec<Outcome>, Fault> {
+        let mut asked: Vec<_> = ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
+        asked.sort_unstable();
+        let placed = asked.into_iter().map(|(id, at)| Ok((self.likely_place(id)?, at, id)));
+        let mut placed = placed.collect::<Result<Vec<_>, Fault>>()?;
+        placed.sort_unstable();
+        let found = placed.into_iter().map(|(place, at, id)| Ok((at, self.object_at(id, place)?)));
+        let mut found = found.collect::<Result<Vec<_>, Fault>>()?;
+        found.sort_unstable_by_key(|(at, _)| *at);
+        Ok(found.into_iter().map(|(_, outcome)| outcome).collect())
+    }
+
+    /// Where an object is likely to stand: a row of the index is not checked, since whoever asks
+    /// for the object hashes it.
+    fn likely_place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
+        match self.pending.objects.get(id) {
+            Some((_, number)) => Ok(Some(*number)),
+            None => self.places()?.place(id.as_bytes()),
+        }
+    }
+
+    /// An object that is likely to stand somewhere. What is not there is believed of rows that
+    /// were checked alone.
+    fn object_at(&self, id: &ObjectId, place: Option<Number>) -> Result<Outcome, Fault> {
+        if let Some(number) = place
+            && let Some(bytes) = self.log.object(&rows::encode_number(number.0))?
+        {
+            return Ok(Outcome::Present(bytes));
+        }
         let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
         let log = &self.log;
         if let Some(bytes) = log.object(&rows::encode_number(number.0))? {

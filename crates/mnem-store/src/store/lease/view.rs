@@ -130,6 +130,10 @@ impl View for LeasedView<'_> {
         self.open()?.object(id)
     }
 
+    fn objects(&self, ids: &[ObjectId]) -> Result<Vec<Outcome>, BackendError> {
+        self.open()?.objects(ids)
+    }
+
     fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
         self.open()?.number(id)
     }
