@@ -268,36 +268,37 @@ impl Scanning<'_> {
     /// Memory nodes that something stored refers to, in the order of `ids`; those that are not at
     /// hand are read together.
     pub(crate) fn nodes(&self, ids: &[NodeVersionId]) -> Result<Vec<Arc<MemoryNode>>, Error> {
-        let at_hand: Vec<_> = ids.iter().map(|id| self.at_hand((*id).into())).collect();
-        let wanted = ids.iter().zip(&at_hand).filter(|(_, at_hand)| at_hand.is_none());
-        let wanted: Vec<_> = wanted.map(|(id, _)| ObjectId::from(*id)).collect();
-        let read = match wanted.as_slice() {
-            [] => Vec::new(),
-            wanted => match self.objects.view()?.objects(wanted) {
+        let mut found: Vec<_> = ids.iter().map(|id| self.at_hand((*id).into())).collect();
+        let (wanted, mut empty): (Vec<_>, Vec<_>) = ids
+            .iter()
+            .zip(&mut found)
+            .filter(|(_, found)| found.is_none())
+            .map(|(id, place)| (ObjectId::from(*id), place))
+            .unzip();
+        if !wanted.is_empty() {
+            let read = self.objects.view()?.objects(&wanted, &mut |at, bytes| {
+                let place = wanted.get(at).zip(empty.get_mut(at));
+                if let Some((id, place)) = place.filter(|(id, _)| hash(bytes) == **id) {
+                    **place = self.keep(*id, bytes).ok();
+                }
+            });
+            match read {
                 // It fails again, for the one object that it is about.
-                Err(BackendError::Corrupt(_)) => Vec::new(),
-                read => read?,
-            },
-        };
-        let mut read = read.into_iter();
-        let node = |(id, at_hand): (&NodeVersionId, Option<Cached>)| {
-            let object = ObjectId::from(*id);
-            match at_hand {
-                Some(cached) => cached,
-                None => match read.next() {
-                    Some(outcome) => self.keep(object, verified(object, Ok(outcome))?)?,
-                    None => self.required(object)?,
-                },
+                Ok(()) | Err(BackendError::Corrupt(_)) => {}
+                Err(error) => return Err(error.into()),
             }
-            .node(*id)
+        }
+        let node = |(id, found): (&NodeVersionId, Option<Cached>)| match found {
+            Some(cached) => cached.node(*id),
+            None => self.required((*id).into())?.node(*id),
         };
-        ids.iter().zip(at_hand).map(node).collect()
+        ids.iter().zip(found).map(node).collect()
     }
 
     fn required(&self, id: ObjectId) -> Result<Cached, Error> {
         match self.at_hand(id) {
             Some(cached) => Ok(cached),
-            None => self.keep(id, self.objects.bytes(id)?),
+            None => self.keep(id, &self.objects.bytes(id)?.ok_or_else(|| missing(id))?),
         }
     }
 
@@ -309,8 +310,8 @@ impl Scanning<'_> {
     }
 
     /// Decodes what was read, and keeps it or not.
-    fn keep(&self, id: ObjectId, bytes: Option<Arc<[u8]>>) -> Result<Cached, Error> {
-        let cached = decoded(id, &bytes.ok_or_else(|| missing(id))?)?;
+    fn keep(&self, id: ObjectId, bytes: &[u8]) -> Result<Cached, Error> {
+        let cached = decoded(id, bytes)?;
         if self.is_kept(ByBytes.weight(&id, &cached)) {
             self.objects.cache.insert(id, cached.clone());
         }

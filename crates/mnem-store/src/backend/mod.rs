@@ -121,9 +121,19 @@ pub trait View {
     /// The bytes of an object, as stored: whoever asks hashes them.
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError>;
 
-    /// The same of many, in the order of `ids`; a backend may read them in an order of its own.
-    fn objects(&self, ids: &[ObjectId]) -> Result<Vec<Outcome>, BackendError> {
-        ids.iter().map(|id| self.object(id)).collect()
+    /// Tells the bytes of many objects, as stored, each with its place among `ids`, in an order of
+    /// the backend's own. What is not told is to be asked for by itself.
+    fn objects(
+        &self,
+        ids: &[ObjectId],
+        tell: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), BackendError> {
+        for (at, id) in ids.iter().enumerate() {
+            if let Outcome::Present(bytes) = self.object(id)? {
+                tell(at, &bytes);
+            }
+        }
+        Ok(())
     }
 
     /// Where an object stands among all that was published; none when it is not stored.

@@ -156,15 +156,25 @@ impl View for OverlayView<'_> {
         }
     }
 
-    fn objects(&self, ids: &[ObjectId]) -> Result<Vec<Outcome>, BackendError> {
-        let is_below = |id: &&ObjectId| !self.overlay.objects.contains_key(id);
-        let below: Vec<_> = ids.iter().filter(is_below).copied().collect();
-        let mut below = self.below.objects(&below)?.into_iter();
-        let outcome = |id| match self.overlay.objects.get(id) {
-            Some(object) => Outcome::Present(object.bytes().into()),
-            None => below.next().unwrap_or(Outcome::Absent),
-        };
-        Ok(ids.iter().map(outcome).collect())
+    fn objects(
+        &self,
+        ids: &[ObjectId],
+        tell: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), BackendError> {
+        let (mut places, mut below) = (Vec::new(), Vec::new());
+        for (at, id) in ids.iter().enumerate() {
+            if let Some(object) = self.overlay.objects.get(id) {
+                tell(at, object.bytes());
+            } else {
+                places.push(at);
+                below.push(*id);
+            }
+        }
+        self.below.objects(&below, &mut |at, bytes| {
+            if let Some(at) = places.get(at) {
+                tell(*at, bytes);
+            }
+        })
     }
 
     /// What is not published yet has none.

@@ -55,8 +55,12 @@ impl View for RedbView<'_> {
         self.ask(|moment| moment.object(id))
     }
 
-    fn objects(&self, ids: &[ObjectId]) -> Result<Vec<Outcome>, BackendError> {
-        self.ask(|moment| moment.objects(ids))
+    fn objects(
+        &self,
+        ids: &[ObjectId],
+        tell: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), BackendError> {
+        self.ask(|moment| moment.objects(ids, tell))
     }
 
     fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
@@ -202,20 +206,33 @@ impl Moment {
     }
 
     fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
-        self.object_at(id, self.likely_place(id)?)
+        if let Some(number) = self.likely_place(id)?
+            && let Some(bytes) =
+                self.log.object(&rows::encode_number(number.0), |bytes| Arc::from(bytes))?
+        {
+            return Ok(Outcome::Present(bytes));
+        }
+        // Rows that are checked say what is not there.
+        let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
+        match self.log_row(number)? {
+            LogRow::Erased(erased) if erased == *id => Ok(Outcome::Erased),
+            _ => Err(unexpected(number)),
+        }
     }
 
     /// In the order of the index, and then of the log: neighbours share pages.
-    fn objects(&self, ids: &[ObjectId]) -> Result<Vec<Outcome>, Fault> {
+    fn objects(&self, ids: &[ObjectId], tell: &mut dyn FnMut(usize, &[u8])) -> Result<(), Fault> {
         let mut asked: Vec<_> = ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
         asked.sort_unstable();
-        let placed = asked.into_iter().map(|(id, at)| Ok((self.likely_place(id)?, at, id)));
-        let mut placed = placed.collect::<Result<Vec<_>, Fault>>()?;
-        placed.sort_unstable();
-        let found = placed.into_iter().map(|(place, at, id)| Ok((at, self.object_at(id, place)?)));
-        let mut found = found.collect::<Result<Vec<_>, Fault>>()?;
-        found.sort_unstable_by_key(|(at, _)| *at);
-        Ok(found.into_iter().map(|(_, outcome)| outcome).collect())
+        let mut places = Vec::with_capacity(asked.len());
+        for (id, at) in asked {
+            places.extend(self.likely_place(id)?.map(|number| (number, at)));
+        }
+        places.sort_unstable();
+        for (number, at) in places {
+            self.log.object(&rows::encode_number(number.0), |bytes| tell(at, bytes))?;
+        }
+        Ok(())
     }
 
     /// Where an object is likely to stand: a row of the index is not checked, since whoever asks
@@ -224,25 +241,6 @@ impl Moment {
         match self.pending.objects.get(id) {
             Some((_, number)) => Ok(Some(*number)),
             None => self.places()?.place(id.as_bytes()),
-        }
-    }
-
-    /// An object that is likely to stand somewhere. What is not there is believed of rows that
-    /// were checked alone.
-    fn object_at(&self, id: &ObjectId, place: Option<Number>) -> Result<Outcome, Fault> {
-        if let Some(number) = place
-            && let Some(bytes) = self.log.object(&rows::encode_number(number.0))?
-        {
-            return Ok(Outcome::Present(bytes));
-        }
-        let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
-        let log = &self.log;
-        if let Some(bytes) = log.object(&rows::encode_number(number.0))? {
-            return Ok(Outcome::Present(bytes));
-        }
-        match self.log_row(number)? {
-            LogRow::Erased(erased) if erased == *id => Ok(Outcome::Erased),
-            _ => Err(unexpected(number)),
         }
     }
 

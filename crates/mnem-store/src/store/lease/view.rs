@@ -130,8 +130,12 @@ impl View for LeasedView<'_> {
         self.open()?.object(id)
     }
 
-    fn objects(&self, ids: &[ObjectId]) -> Result<Vec<Outcome>, BackendError> {
-        self.open()?.objects(ids)
+    fn objects(
+        &self,
+        ids: &[ObjectId],
+        tell: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), BackendError> {
+        self.open()?.objects(ids, tell)
     }
 
     fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
