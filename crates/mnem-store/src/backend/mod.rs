@@ -116,18 +116,17 @@ pub enum Flaw {
     },
 }
 
+/// Told the bytes of objects, each with its place among those that were asked for.
+pub type Tell<'t> = dyn FnMut(usize, &[u8]) + 't;
+
 /// The store at one moment.
 pub trait View {
     /// The bytes of an object, as stored: whoever asks hashes them.
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError>;
 
-    /// Tells the bytes of many objects, as stored, each with its place among `ids`, in an order of
-    /// the backend's own. What is not told is to be asked for by itself.
-    fn objects(
-        &self,
-        ids: &[ObjectId],
-        tell: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), BackendError> {
+    /// Tells the bytes of many objects, as stored, in an order of the backend's own. What is not
+    /// told is to be asked for by itself.
+    fn objects(&self, ids: &[ObjectId], tell: &mut Tell<'_>) -> Result<(), BackendError> {
         for (at, id) in ids.iter().enumerate() {
             if let Outcome::Present(bytes) = self.object(id)? {
                 tell(at, &bytes);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::{
     Backend, BackendError, Batch, BranchName, CommitId, Entry, Kind, LocalRow, LocalTable, NodeId,
-    Number, ObjectId, Outcome, Position, PublishError, Record, RefEdit, RowRange, View, check_refs,
-    is_empty_range,
+    Number, ObjectId, Outcome, Position, PublishError, Record, RefEdit, RowRange, Tell, View,
+    check_refs, is_empty_range,
 };
 use crate::codec::Encoded;
 
@@ -156,11 +156,7 @@ impl View for OverlayView<'_> {
         }
     }
 
-    fn objects(
-        &self,
-        ids: &[ObjectId],
-        tell: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), BackendError> {
+    fn objects(&self, ids: &[ObjectId], tell: &mut Tell<'_>) -> Result<(), BackendError> {
         let (mut places, mut below) = (Vec::new(), Vec::new());
         for (at, id) in ids.iter().enumerate() {
             if let Some(object) = self.overlay.objects.get(id) {

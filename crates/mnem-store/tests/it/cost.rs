@@ -14,8 +14,14 @@ type Disk = Arc<Counting<MemoryBackend>>;
 
 /// A handle that has nothing in its cache.
 fn cold(disk: &Disk) -> Store {
+    with_cache(disk, environment().cache_bytes)
+}
+
+/// The same, with a cache of this many bytes.
+fn with_cache(disk: &Disk, cache_bytes: u64) -> Store {
     let shared = Arc::clone(disk) as Arc<dyn Backend>;
-    Store::over_backend(shared, &InitOptions::default(), environment())
+    let environment = Environment { cache_bytes, ..environment() };
+    Store::over_backend(shared, &InitOptions::default(), environment)
 }
 
 /// A disk with this many nodes, written at once, and this many commits after that.
@@ -179,4 +185,43 @@ fn blame_of_a_removed_node_reads_its_line_once() {
     // One walk of the history, some 630 commits, for all ten merges.
     let reads = blame_reads(&disk);
     assert!(reads < 4 * 630, "{reads}");
+}
+
+#[test]
+fn a_long_scan_pushes_nothing_out() {
+    let disk = filled(4_000, 3_000);
+    let scans: [(&str, &dyn Fn(&Store) -> usize); 3] = [
+        ("working memory", &|store| store.working_memory("", None).unwrap().len()),
+        ("memory then", &|store| {
+            store.snapshot_at("HEAD~1").unwrap().memory("n", None).unwrap().len()
+        }),
+        ("log", &|store| store.log(&LogOptions::default()).unwrap().len()),
+    ];
+    for (name, scan) in scans {
+        let store = with_cache(&disk, 1 << 20);
+        let ask = || {
+            for number in (0..4_000).step_by(200) {
+                let asked = id(&format!("n{number:05}"));
+                assert!(store.snapshot().unwrap().get(&asked).unwrap().is_some());
+            }
+        };
+        ask();
+        assert!(scan(&store) > 3_000);
+        disk.take();
+        ask();
+        assert_eq!(disk.take().object_reads, 0, "after {name}");
+    }
+}
+
+#[test]
+fn a_short_scan_is_kept_where_a_long_one_left_no_room() {
+    let disk = filled(4_000, 1);
+    let store = with_cache(&disk, 1 << 20);
+    assert_eq!(store.working_memory("", None).unwrap().len(), 4_000);
+    let reads = [(); 2].map(|()| {
+        disk.take();
+        assert_eq!(store.working_memory("n039", None).unwrap().len(), 100);
+        disk.take().object_reads
+    });
+    assert!(reads[0] > 100 && reads[1] == 0, "{reads:?}");
 }

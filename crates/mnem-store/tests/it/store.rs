@@ -80,17 +80,18 @@ fn a_node_at_hand_is_the_one_that_is_there() {
     let later = Environment { clock: Arc::new(MuchLater), ..environment() };
     let store = Store::init(directory.path(), &InitOptions::default(), later).unwrap();
     let there = |name: &str| store.snapshot().unwrap().get(&id(name)).unwrap();
-    assert_eq!(store.get_at_hand(&id("plan")), None, "there is no commit yet");
+    let at_hand = |name: &str| store.snapshot_at_hand()?.get_at_hand(&id(name));
+    assert_eq!(at_hand("plan"), None, "there is no commit yet");
     for text in ["pro", "team"] {
         put(&store, "plan", text);
         let found = there("plan");
         assert!(found.is_some());
-        assert_eq!(store.get_at_hand(&id("plan")), Some(found));
-        assert_eq!(store.get_at_hand(&id("owner")), Some(None));
+        assert_eq!(at_hand("plan"), Some(found));
+        assert_eq!(at_hand("owner"), Some(None));
     }
     remove(&store, "plan");
     assert_eq!(there("plan"), None);
-    assert_eq!(store.get_at_hand(&id("plan")), Some(None));
+    assert_eq!(at_hand("plan"), Some(None));
     store.close();
-    assert_eq!(store.get_at_hand(&id("plan")), None, "the handle is closed");
+    assert_eq!(at_hand("plan"), None, "the handle is closed");
 }

@@ -12,7 +12,7 @@ use super::rows::{self, Bytes, Direction, LOG, LogRow, META, META_ROW, NODES, RE
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
     BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number,
-    ObjectId, Outcome, Position, Record, RowRange, Stands, View, is_empty_range,
+    ObjectId, Outcome, Position, Record, RowRange, Stands, Tell, View, is_empty_range,
 };
 
 /// A read transaction with the part of the index that belongs to it.
@@ -55,11 +55,7 @@ impl View for RedbView<'_> {
         self.ask(|moment| moment.object(id))
     }
 
-    fn objects(
-        &self,
-        ids: &[ObjectId],
-        tell: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), BackendError> {
+    fn objects(&self, ids: &[ObjectId], tell: &mut Tell<'_>) -> Result<(), BackendError> {
         self.ask(|moment| moment.objects(ids, tell))
     }
 
@@ -221,7 +217,7 @@ impl Moment {
     }
 
     /// In the order of the index, and then of the log: neighbours share pages.
-    fn objects(&self, ids: &[ObjectId], tell: &mut dyn FnMut(usize, &[u8])) -> Result<(), Fault> {
+    fn objects(&self, ids: &[ObjectId], tell: &mut Tell<'_>) -> Result<(), Fault> {
         let mut asked: Vec<_> = ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
         asked.sort_unstable();
         let mut places = Vec::with_capacity(asked.len());
@@ -235,8 +231,7 @@ impl Moment {
         Ok(())
     }
 
-    /// Where an object is likely to stand: a row of the index is not checked, since whoever asks
-    /// for the object hashes it.
+    /// Where an object is likely to stand. Not checked: whoever asks for it hashes it.
     fn likely_place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
         match self.pending.objects.get(id) {
             Some((_, number)) => Ok(Some(*number)),

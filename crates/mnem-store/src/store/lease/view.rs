@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::{HolderState, Leased, Purpose, Tips};
 use crate::backend::{
     Backend, BackendError, Batch, Found, LocalRow, LocalTable, Number, Outcome, Position,
-    PublishError, Record, RowRange, Stands, View,
+    PublishError, Record, RowRange, Stands, Tell, View,
 };
 use crate::error::Error;
 use crate::id::{BranchName, CommitId, NodeId, ObjectId};
@@ -130,11 +130,7 @@ impl View for LeasedView<'_> {
         self.open()?.object(id)
     }
 
-    fn objects(
-        &self,
-        ids: &[ObjectId],
-        tell: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), BackendError> {
+    fn objects(&self, ids: &[ObjectId], tell: &mut Tell<'_>) -> Result<(), BackendError> {
         self.open()?.objects(ids, tell)
     }
 
