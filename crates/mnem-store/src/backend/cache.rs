@@ -17,8 +17,8 @@ use crate::object::{Commit, MemoryNode, Object, StateNode};
 /// How many bytes of decoded objects are kept unless told otherwise.
 pub const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
-/// A scan of at most this many objects keeps them as any question does.
-const SHORT_SCAN: usize = 1_024;
+/// A scan that reads no more than this part of the cache keeps what it reads as any question does.
+const SHORT_SCAN: u64 = 16;
 
 /// The objects of a backend, verified and decoded. Immutable, so a cached one is never stale.
 /// Clones share what is cached.
@@ -172,7 +172,8 @@ impl Objects {
 
     /// For a question about many objects.
     pub(crate) fn scanning(&self) -> Scanning<'_> {
-        Scanning { objects: self, kept: Cell::new(SHORT_SCAN), room: Cell::new(None) }
+        let short = Cell::new(self.cache.capacity() / SHORT_SCAN);
+        Scanning { objects: self, short, room: Cell::new(None) }
     }
 
     /// The verified bytes of an object; `None` when there is none with this id.
@@ -248,9 +249,9 @@ impl Reading<'_> {
 /// is room for, so that it pushes nothing out that is read again and again.
 pub(crate) struct Scanning<'o> {
     objects: &'o Objects,
-    /// How many objects more are a short scan.
-    kept: Cell<usize>,
-    /// For how many bytes there is room, once that was asked.
+    /// How many bytes more are a short scan.
+    short: Cell<u64>,
+    /// For how many bytes more there is room, once that was asked.
     room: Cell<Option<u64>>,
 }
 
@@ -303,10 +304,9 @@ impl Scanning<'_> {
     }
 
     fn at_hand(&self, id: ObjectId) -> Option<Cached> {
-        let kept = self.kept.get();
-        self.kept.set(kept.saturating_sub(1));
         // What a long scan comes upon is wanted no more for that.
-        if kept > 0 { self.objects.cache.get(&id) } else { self.objects.cache.peek(&id) }
+        let is_short = self.short.get() > 0;
+        if is_short { self.objects.cache.get(&id) } else { self.objects.cache.peek(&id) }
     }
 
     /// Decodes what was read, and keeps it or not.
@@ -319,9 +319,11 @@ impl Scanning<'_> {
     }
 
     fn is_kept(&self, weight: u64) -> bool {
-        if self.kept.get() > 0 {
+        if let Some(left) = self.short.get().checked_sub(weight) {
+            self.short.set(left);
             return true;
         }
+        self.short.set(0);
         let cache = &self.objects.cache;
         // A part of the cache is full before the whole is.
         let room = || (cache.capacity() / 8 * 7).saturating_sub(cache.weight());

@@ -122,7 +122,7 @@ fn a_scan_over_damage_names_the_object() {
         store.snapshot().unwrap().get(&id("n0017")).unwrap_err(),
     ];
     for error in errors {
-        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert_eq!(error.kind(), ErrorKind::CorruptStore);
         assert_eq!(error.to_string(), format!("the object {version} was altered"));
     }
     assert_eq!(store.working_memory("n002", None).unwrap().len(), 10);
