@@ -18,7 +18,7 @@ use crate::object::{Commit, MemoryNode, Object, StateNode};
 pub const DEFAULT_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// A scan that reads no more than this part of the cache keeps what it reads as any question does.
-const SHORT_SCAN: u64 = 16;
+const SHORT_SCAN: u64 = 32;
 
 /// The objects of a backend, verified and decoded. Immutable, so a cached one is never stale.
 /// Clones share what is cached.
@@ -325,8 +325,8 @@ impl Scanning<'_> {
         }
         self.short.set(0);
         let cache = &self.objects.cache;
-        // A part of the cache is full before the whole is.
-        let room = || (cache.capacity() / 8 * 7).saturating_sub(cache.weight());
+        // The rest is for what is asked for by itself, and since its parts fill unevenly.
+        let room = || (cache.capacity() / 4 * 3).saturating_sub(cache.weight());
         let left = self.room.get().unwrap_or_else(room).checked_sub(weight);
         self.room.set(Some(left.unwrap_or(0)));
         left.is_some()
