@@ -176,6 +176,11 @@ impl Objects {
         Scanning { objects: self, short, room: Cell::new(None) }
     }
 
+    /// For a part of a long scan.
+    pub(crate) fn scanning_on(&self) -> Scanning<'_> {
+        Scanning { short: Cell::new(0), ..self.scanning() }
+    }
+
     /// The verified bytes of an object; `None` when there is none with this id.
     pub fn bytes(&self, id: ObjectId) -> Result<Option<Arc<[u8]>>, Error> {
         verified(id, self.view()?.object(&id))

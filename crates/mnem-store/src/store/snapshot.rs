@@ -115,11 +115,14 @@ impl Snapshot {
 pub struct Scan {
     engine: Arc<Engine>,
     ahead: vec::IntoIter<(NodeId, NodeVersionId)>,
+    /// Whether there is more than a piece of it.
+    is_long: bool,
 }
 
 impl Scan {
     pub(crate) fn new(engine: &Arc<Engine>, versions: Vec<(NodeId, NodeVersionId)>) -> Self {
-        Self { engine: Arc::clone(engine), ahead: versions.into_iter() }
+        let is_long = versions.len() > PIECE;
+        Self { engine: Arc::clone(engine), ahead: versions.into_iter(), is_long }
     }
 
     /// All that is ahead.
@@ -134,7 +137,9 @@ impl Scan {
     fn piece(&mut self) -> Result<Vec<Arc<MemoryNode>>, Error> {
         self.engine.check_process()?;
         let (ids, versions): (Vec<_>, Vec<_>) = self.ahead.by_ref().take(PIECE).unzip();
-        let nodes = self.engine.objects.scanning().nodes(&versions)?.into_iter();
+        let objects = &self.engine.objects;
+        let objects = if self.is_long { objects.scanning_on() } else { objects.scanning() };
+        let nodes = objects.nodes(&versions)?.into_iter();
         nodes
             .zip(ids.iter().zip(versions))
             .map(|(node, (id, version))| filed(id, version, node))
