@@ -128,6 +128,28 @@ def test_provenance_of_many(store):
     assert (node.event_time, store.get("b").event_time, store.log()[0].time) == (5, 7, 9)
 
 
+def test_nodes_read_together_are_each_their_own(store):
+    near, far = mnem.Provenance(source="near"), mnem.Provenance(source="far", note="by phone")
+    long = "a key that is longer than any that is shared " * 3
+    nodes = [
+        mnem.MemoryNode("a", {"key": 1, long: [1.5, None]}, provenance=near),
+        mnem.MemoryNode("b", {"key": {"key": "text"}, long: 2}, "claim", near, event_time=5),
+        mnem.MemoryNode("c", [], provenance=far),
+        mnem.MemoryNode("d", {str(number): number for number in range(600)}),
+        mnem.MemoryNode("e", "text", provenance=near, event_time=-1),
+    ]
+    for node in nodes:
+        store.add_node(node)
+    store.commit("learn")
+    expected = {node.id: node for node in nodes}
+    assert store.memory() == store.working_memory() == expected
+    assert {id: store.get(id) for id in expected} == expected
+    memory = store.memory()
+    memory["a"].content["key"] = memory["a"].provenance = None
+    assert store.memory() == expected
+    assert memory["e"] == expected["e"]
+
+
 # ---- threads ----
 
 

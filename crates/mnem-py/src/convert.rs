@@ -1,5 +1,7 @@
 //! Content between Python objects and the core, without a detour through JSON text.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use mnem_store::object::ContentError;
@@ -155,8 +157,45 @@ fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "value".into(), |name| name.to_string())
 }
 
+/// The keys of maps as Python has them: memories of one kind have the same keys, and share them.
+#[derive(Default)]
+pub struct Keys<'py> {
+    known: RefCell<BTreeMap<String, Bound<'py, PyString>>>,
+    /// How many are shared: keys may be data too.
+    most: usize,
+}
+
+impl<'py> Keys<'py> {
+    /// The longest key that is shared, in bytes.
+    const LONGEST: usize = 64;
+
+    /// For many maps.
+    pub fn of_many() -> Self {
+        Self { most: 256, ..Self::default() }
+    }
+
+    fn get(&self, py: Python<'py>, key: &str) -> Bound<'py, PyString> {
+        if self.most == 0 || key.len() > Self::LONGEST {
+            return PyString::new(py, key);
+        }
+        let mut known = self.known.borrow_mut();
+        if let Some(known) = known.get(key) {
+            return known.clone();
+        }
+        let made = PyString::new(py, key);
+        if known.len() < self.most {
+            known.insert(key.to_owned(), made.clone());
+        }
+        made
+    }
+}
+
 /// Makes Python objects of content: `None`, `bool`, `int`, `float`, `str`, `list`, `dict`.
-pub fn content_to_python<'py>(py: Python<'py>, content: &Content) -> PyResult<Bound<'py, PyAny>> {
+pub fn content_to_python<'py>(
+    py: Python<'py>,
+    content: &Content,
+    keys: &Keys<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
     Ok(match content {
         Content::Null => py.None().into_bound(py),
         Content::Bool(value) => PyBool::new(py, *value).to_owned().into_any(),
@@ -169,14 +208,14 @@ pub fn content_to_python<'py>(py: Python<'py>, content: &Content) -> PyResult<Bo
         Content::Array(items) => {
             let list = PyList::empty(py);
             for item in items {
-                list.append(content_to_python(py, item)?)?;
+                list.append(content_to_python(py, item, keys)?)?;
             }
             list.into_any()
         }
         Content::Map(map) => {
             let dict = PyDict::new(py);
             for (key, value) in map.iter() {
-                dict.set_item(key, content_to_python(py, value)?)?;
+                dict.set_item(keys.get(py, key), content_to_python(py, value, keys)?)?;
             }
             dict.into_any()
         }

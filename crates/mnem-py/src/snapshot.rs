@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value
 
+use mnem_store::store::snapshot::Scan;
 use mnem_store::{Error, NodeId, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -35,7 +36,7 @@ impl PySnapshot {
     /// >>> store.get("seats").content
     /// 2
     fn get<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
-        guarded(|| get(py, &id, || Ok(self.0.clone())))
+        guarded(|| get(py, id, Some(self.0.clone()), || Ok(self.0.clone())))
     }
 
     /// Whether there is a node with this id.
@@ -47,7 +48,7 @@ impl PySnapshot {
     /// >>> store.update(settle, message="a plan, unless there is one") == first
     /// True
     fn exists(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
-        guarded(|| exists(py, &id, || Ok(self.0.clone())))
+        guarded(|| exists(py, id, Some(self.0.clone()), || Ok(self.0.clone())))
     }
 
     /// The nodes whose id begins with `prefix`, at most `limit` of them, by id.
@@ -66,38 +67,55 @@ impl PySnapshot {
         prefix: Option<Text>,
         limit: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        guarded(|| memory(py, prefix.as_deref(), limit, || Ok(self.0.clone())))
+        guarded(|| memory(py, || self.0.scan(prefix.as_deref().unwrap_or_default(), limit)))
     }
 }
 
 /// A node, or `None`.
-pub fn get<'py>(
-    py: Python<'py>,
-    id: &str,
+///
+/// What is at hand is answered with the lock of Python kept: to get it back under load costs more
+/// than the answer.
+pub fn get(
+    py: Python<'_>,
+    id: Text,
+    at_hand: Option<Snapshot>,
     snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
-) -> Result<Bound<'py, PyAny>, Failure> {
-    let id = NodeId::from_stored(id);
-    let node = py.detach(|| snapshot()?.get(&id))?;
+) -> Result<Bound<'_, PyAny>, Failure> {
+    let id = NodeId::from_stored(id.into_string());
+    let node = match at_hand.as_ref().and_then(|snapshot| snapshot.get_at_hand(&id)) {
+        Some(node) => node,
+        None => py.detach(|| at_hand.map_or_else(snapshot, Ok)?.get(&id))?,
+    };
     Ok(types::node_to_python(py, node.as_ref())?)
 }
 
 /// Whether there is a node.
 pub fn exists(
     py: Python<'_>,
-    id: &str,
+    id: Text,
+    at_hand: Option<Snapshot>,
     snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
 ) -> Result<bool, Failure> {
-    let id = NodeId::from_stored(id);
-    Ok(py.detach(|| snapshot()?.version(&id))?.is_some())
+    let id = NodeId::from_stored(id.into_string());
+    match at_hand.as_ref().and_then(|snapshot| snapshot.get_at_hand(&id)) {
+        Some(node) => Ok(node.is_some()),
+        None => Ok(py.detach(|| at_hand.map_or_else(snapshot, Ok)?.version(&id))?.is_some()),
+    }
 }
 
-/// The nodes whose id begins with `prefix`, at most `limit` of them.
-pub fn memory<'py>(
-    py: Python<'py>,
-    prefix: Option<&str>,
-    limit: Option<usize>,
-    snapshot: impl FnOnce() -> Result<Snapshot, Error> + Send,
-) -> Result<Bound<'py, PyDict>, Failure> {
-    let memory = py.detach(|| snapshot()?.memory(prefix.unwrap_or_default(), limit))?;
-    Ok(types::memory_to_python(py, &memory)?)
+/// A `dict` from node id to `MemoryNode`, in the order of the ids. What is not Python's yet is
+/// never more than a piece.
+pub fn memory(
+    py: Python<'_>,
+    scan: impl FnOnce() -> Result<Scan, Error> + Send,
+) -> Result<Bound<'_, PyDict>, Failure> {
+    let mut scan = py.detach(scan)?;
+    let nodes = types::Nodes::of_many(py)?;
+    let memory = PyDict::new(py);
+    while let Some(piece) = py.detach(|| scan.next()) {
+        for node in piece? {
+            nodes.put(&memory, &node)?;
+        }
+    }
+    Ok(memory)
 }

@@ -190,21 +190,11 @@ impl PyStore {
     // ---- reading ----
 
     fn get<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
-        guarded(|| {
-            // What is at hand is answered with the lock of Python kept: to get it back under
-            // load costs more than the answer.
-            match self.0.get_at_hand(&NodeId::from_stored(&*id)) {
-                Some(node) => Ok(types::node_to_python(py, node.as_ref())?),
-                None => get(py, &id, || self.0.snapshot()),
-            }
-        })
+        guarded(|| get(py, id, self.0.snapshot_at_hand(), || self.0.snapshot()))
     }
 
     fn exists(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
-        guarded(|| match self.0.get_at_hand(&NodeId::from_stored(&*id)) {
-            Some(node) => Ok(node.is_some()),
-            None => exists(py, &id, || self.0.snapshot()),
-        })
+        guarded(|| exists(py, id, self.0.snapshot_at_hand(), || self.0.snapshot()))
     }
 
     fn memory<'py>(
@@ -213,7 +203,8 @@ impl PyStore {
         prefix: Option<Text>,
         limit: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        guarded(|| memory(py, prefix.as_deref(), limit, || self.0.snapshot()))
+        let prefix = prefix.as_deref().unwrap_or_default();
+        guarded(|| memory(py, || self.0.snapshot()?.scan(prefix, limit)))
     }
 
     fn memory_at<'py>(
@@ -223,7 +214,8 @@ impl PyStore {
         prefix: Option<Text>,
         limit: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        guarded(|| memory(py, prefix.as_deref(), limit, || self.0.snapshot_at(&revision)))
+        let prefix = prefix.as_deref().unwrap_or_default();
+        guarded(|| memory(py, || self.0.snapshot_at(&revision)?.scan(prefix, limit)))
     }
 
     fn working_node<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
@@ -240,11 +232,8 @@ impl PyStore {
         prefix: Option<Text>,
         limit: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        guarded(|| {
-            let prefix = prefix.as_deref().unwrap_or_default();
-            let memory = py.detach(|| self.0.working_memory(prefix, limit))?;
-            Ok(types::memory_to_python(py, &memory)?)
-        })
+        let prefix = prefix.as_deref().unwrap_or_default();
+        guarded(|| memory(py, || self.0.scan_working_memory(prefix, limit)))
     }
 
     // ---- writing ----
@@ -500,9 +489,8 @@ impl PyStore {
     ) -> PyResult<String> {
         guarded(|| {
             let holds = |snapshot: &Snapshot| -> Result<bool, Failure> {
-                let memory = snapshot.memory("", None)?;
                 Python::attach(|py| {
-                    let memory = types::memory_to_python(py, &memory)?;
+                    let memory = memory(py, || snapshot.scan("", None))?;
                     Ok(predicate.bind(py).call1((memory,))?.is_truthy()?)
                 })
             };

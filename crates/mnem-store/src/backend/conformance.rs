@@ -203,9 +203,21 @@ impl Probe {
     }
 }
 
-/// Whether an object is there; which bytes it has follows from its id.
+/// Whether an object is there; which bytes it has follows from its id. Asked together with others,
+/// the answer is the same.
 fn verified(view: &dyn View, id: &ObjectId) -> Result<&'static str, BackendError> {
-    match view.object(id)? {
+    let outcome = view.object(id)?;
+    let mut together = Vec::new();
+    view.objects(&[*id, hash(b"nothing"), *id], &mut |at, bytes| {
+        together.push((at, bytes.into()));
+    })?;
+    together.sort_unstable();
+    let alone = match &outcome {
+        Outcome::Present(bytes) => vec![(0, Arc::clone(bytes)), (2, Arc::clone(bytes))],
+        _ => Vec::new(),
+    };
+    assert_eq!(together, alone, "{id}, asked for together with others");
+    match outcome {
         Outcome::Present(bytes) if hash(&bytes) == *id => Ok("present"),
         Outcome::Present(_) => Err(BackendError::Corrupt(format!("the object {id} is damaged"))),
         Outcome::Absent => Ok("absent"),

@@ -119,10 +119,24 @@ pub enum Flaw {
     },
 }
 
+/// Told the bytes of objects, each with its place among those that were asked for.
+pub type Tell<'t> = dyn FnMut(usize, &[u8]) + 't;
+
 /// The store at one moment.
 pub trait View {
     /// The bytes of an object, as stored: whoever asks hashes them.
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError>;
+
+    /// Tells the bytes of many objects, as stored, in an order of the backend's own. What is not
+    /// told is to be asked for by itself.
+    fn objects(&self, ids: &[ObjectId], tell: &mut Tell<'_>) -> Result<(), BackendError> {
+        for (at, id) in ids.iter().enumerate() {
+            if let Outcome::Present(bytes) = self.object(id)? {
+                tell(at, &bytes);
+            }
+        }
+        Ok(())
+    }
 
     /// Where an object stands among all that was published; none when it is not stored.
     fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError>;

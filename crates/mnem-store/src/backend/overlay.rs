@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::{
     Backend, BackendError, Batch, BranchName, CommitId, Entry, Kind, LocalRow, LocalTable, NodeId,
-    Number, ObjectId, Outcome, Position, PublishError, Record, RefEdit, RowRange, View, check_refs,
-    is_empty_range, move_among,
+    Number, ObjectId, Outcome, Position, PublishError, Record, RefEdit, RowRange, Tell, View,
+    check_refs, is_empty_range, move_among,
 };
 use crate::codec::Encoded;
 
@@ -154,6 +154,23 @@ impl View for OverlayView<'_> {
             Some(object) => Ok(Outcome::Present(object.bytes().into())),
             None => self.below.object(id),
         }
+    }
+
+    fn objects(&self, ids: &[ObjectId], tell: &mut Tell<'_>) -> Result<(), BackendError> {
+        let (mut places, mut below) = (Vec::new(), Vec::new());
+        for (at, id) in ids.iter().enumerate() {
+            if let Some(object) = self.overlay.objects.get(id) {
+                tell(at, object.bytes());
+            } else {
+                places.push(at);
+                below.push(*id);
+            }
+        }
+        self.below.objects(&below, &mut |at, bytes| {
+            if let Some(at) = places.get(at) {
+                tell(*at, bytes);
+            }
+        })
     }
 
     /// What is not published yet has none.

@@ -540,6 +540,8 @@ impl<'a> Reader<'a> {
 
     /// One content value, with a stack of its own.
     fn content(&mut self) -> Result<Content> {
+        // The innermost container, and those around it.
+        let mut inner: Option<Open<'a>> = None;
         let mut open: Vec<Open<'a>> = Vec::new();
         loop {
             let at = self.at;
@@ -550,12 +552,15 @@ impl<'a> Reader<'a> {
                 Item::Float(value) => Content::Float(value),
                 Item::Text(text) => Content::text(text),
                 Item::Bytes(_) => return self.refuse(at, Refusal::WrongType),
-                Item::Array(_) | Item::Map(_) if open.len() >= MAX_READ_DEPTH => {
+                Item::Array(_) | Item::Map(_)
+                    if open.len() + usize::from(inner.is_some()) >= MAX_READ_DEPTH =>
+                {
                     return self.refuse(at, Refusal::TooDeep);
                 }
                 Item::Array(0) => Content::Array(Vec::new()),
                 Item::Array(left) => {
-                    open.push(Open::Array(Vec::with_capacity(left.min(64)), left));
+                    let items = Vec::with_capacity(left.min(64));
+                    open.extend(inner.replace(Open::Array(items, left)));
                     continue;
                 }
                 Item::Map(left) => {
@@ -563,32 +568,34 @@ impl<'a> Reader<'a> {
                     match keys.next(self)? {
                         None => Content::Map(Map::default()),
                         Some(key) => {
-                            open.push(Open::Map(Vec::new(), keys, key.to_owned()));
+                            let entries = Vec::with_capacity(left.min(64));
+                            open.extend(inner.replace(Open::Map(entries, keys, key)));
                             continue;
                         }
                     }
                 }
             };
             loop {
-                match open.pop() {
+                match &mut inner {
                     None => return Ok(value),
-                    Some(Open::Array(mut items, left)) => {
+                    Some(Open::Array(items, left)) => {
                         items.push(value);
-                        if left > 1 {
-                            open.push(Open::Array(items, left - 1));
+                        *left -= 1;
+                        if *left > 0 {
                             break;
                         }
-                        value = Content::Array(items);
+                        value = Content::Array(std::mem::take(items));
                     }
-                    Some(Open::Map(mut entries, mut keys, key)) => {
-                        entries.push((key, value));
-                        if let Some(key) = keys.next(self)? {
-                            open.push(Open::Map(entries, keys, key.to_owned()));
+                    Some(Open::Map(entries, keys, key)) => {
+                        entries.push(((*key).to_owned(), value));
+                        if let Some(next) = keys.next(self)? {
+                            *key = next;
                             break;
                         }
-                        value = Content::Map(Map::from_sorted(entries));
+                        value = Content::Map(Map::from_sorted(std::mem::take(entries)));
                     }
                 }
+                inner = open.pop();
             }
         }
     }
@@ -597,7 +604,7 @@ impl<'a> Reader<'a> {
 /// A container that is being read.
 enum Open<'a> {
     Array(Vec<Content>, usize),
-    Map(Vec<(String, Content)>, Keys<'a>, String),
+    Map(Vec<(String, Content)>, Keys<'a>, &'a str),
 }
 
 /// The keys of a map, checked for order as they come.

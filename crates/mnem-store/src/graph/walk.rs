@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use crate::backend::cache::Objects;
+use crate::backend::cache::{Objects, Scanning};
 use crate::error::Error;
 use crate::id::CommitId;
 use crate::index::position;
@@ -17,6 +17,7 @@ use crate::object::Commit;
 /// generation is one. Time never decides.
 pub struct Walk<'o> {
     objects: &'o Objects,
+    scanning: Scanning<'o>,
     ready: BinaryHeap<(u64, Reverse<CommitId>)>,
     seen: BTreeSet<CommitId>,
 }
@@ -27,7 +28,8 @@ impl<'o> Walk<'o> {
         objects: &'o Objects,
         starts: impl IntoIterator<Item = CommitId>,
     ) -> Result<Self, Error> {
-        let mut walk = Self { objects, ready: BinaryHeap::new(), seen: BTreeSet::new() };
+        let (ready, seen) = (BinaryHeap::new(), BTreeSet::new());
+        let mut walk = Self { objects, scanning: objects.scanning(), ready, seen };
         for start in starts {
             walk.push(start)?;
         }
@@ -43,7 +45,7 @@ impl<'o> Walk<'o> {
 
     fn step(&mut self) -> Result<Option<(CommitId, Arc<Commit>)>, Error> {
         let Some((_, Reverse(id))) = self.ready.pop() else { return Ok(None) };
-        let commit = self.objects.commit(id)?;
+        let commit = self.scanning.commit(id)?;
         for parent in &commit.parents {
             self.push(*parent)?;
         }
@@ -61,14 +63,14 @@ impl Iterator for Walk<'_> {
 
 /// A commit and its first parents, newest first.
 pub struct FirstParents<'o> {
-    objects: &'o Objects,
+    scanning: Scanning<'o>,
     next: Option<CommitId>,
 }
 
 impl<'o> FirstParents<'o> {
     /// Starts at this commit.
     pub fn new(objects: &'o Objects, start: Option<CommitId>) -> Self {
-        Self { objects, next: start }
+        Self { scanning: objects.scanning(), next: start }
     }
 }
 
@@ -77,7 +79,7 @@ impl Iterator for FirstParents<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let id = self.next.take()?;
-        match self.objects.commit(id) {
+        match self.scanning.commit(id) {
             Ok(commit) => {
                 self.next = commit.parents.first().copied();
                 Some(Ok((id, commit)))

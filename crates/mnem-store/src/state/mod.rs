@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use crate::backend::cache::Objects;
+use crate::backend::cache::{Objects, Reading, Scanning};
 use crate::error::Error;
 use crate::id::StateId;
 use crate::object::StateNode;
@@ -37,6 +37,18 @@ pub trait Nodes {
 }
 
 impl Nodes for Objects {
+    fn state_node(&self, id: StateId) -> Result<Arc<StateNode>, Error> {
+        self.state(id)
+    }
+}
+
+impl Nodes for Reading<'_> {
+    fn state_node(&self, id: StateId) -> Result<Arc<StateNode>, Error> {
+        self.state(id)
+    }
+}
+
+impl Nodes for Scanning<'_> {
     fn state_node(&self, id: StateId) -> Result<Arc<StateNode>, Error> {
         self.state(id)
     }

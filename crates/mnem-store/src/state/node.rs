@@ -21,7 +21,8 @@ pub fn get(nodes: &dyn Nodes, root: StateId, id: &NodeId) -> Result<Option<NodeV
         };
         let Some(byte) = rest.first() else { return Ok(branch.here) };
         let Some(child) = branch.children.get(byte) else { return Ok(None) };
-        node = Subtree::below(branch, *byte, child).read(nodes)?;
+        let begins = id.as_str().as_bytes().get(..=branch.prefix.len()).unwrap_or_default();
+        node = read(nodes, child.id, begins, child.count)?;
     }
 }
 
@@ -62,29 +63,40 @@ impl Subtree {
 
     /// Reads the node at its root and checks it against what the parent says.
     pub(super) fn read(&self, nodes: &dyn Nodes) -> Result<Arc<StateNode>, Error> {
-        let node = nodes.state_node(self.id)?;
-        let small = self.count <= MAX_LEAF_ENTRIES as u64;
-        let (in_place, right_shape) = match &*node {
-            StateNode::Leaf(leaf) => {
-                // Ids are ordered by their bytes, so the ends stand for all between.
-                let mut ends =
-                    leaf.nodes.first_key_value().into_iter().chain(leaf.nodes.last_key_value());
-                let in_place = ends.all(|(id, _)| id.as_str().as_bytes().starts_with(&self.prefix));
-                (in_place, small && !leaf.nodes.is_empty())
-            }
-            StateNode::Branch(branch) => (branch.prefix.starts_with(&self.prefix), !small),
-        };
-        if node.count() != Some(self.count) {
-            return Err(corrupt(self.id, "has another size than its parent says"));
-        }
-        if !right_shape {
-            return Err(corrupt(self.id, "has a shape that its size does not allow"));
-        }
-        if !in_place {
-            return Err(corrupt(self.id, "has ids that do not belong where it stands"));
-        }
-        Ok(node)
+        read(nodes, self.id, &self.prefix, self.count)
     }
+}
+
+/// Reads a state node and checks it against what its parent says: what every id in it begins with,
+/// and how many there are.
+fn read(
+    nodes: &dyn Nodes,
+    id: StateId,
+    begins: &[u8],
+    count: u64,
+) -> Result<Arc<StateNode>, Error> {
+    let node = nodes.state_node(id)?;
+    let small = count <= MAX_LEAF_ENTRIES as u64;
+    let (in_place, right_shape) = match &*node {
+        StateNode::Leaf(leaf) => {
+            // Ids are ordered by their bytes, so the ends stand for all between.
+            let mut ends =
+                leaf.nodes.first_key_value().into_iter().chain(leaf.nodes.last_key_value());
+            let in_place = ends.all(|(id, _)| id.as_str().as_bytes().starts_with(begins));
+            (in_place, small && !leaf.nodes.is_empty())
+        }
+        StateNode::Branch(branch) => (branch.prefix.starts_with(begins), !small),
+    };
+    if node.count() != Some(count) {
+        return Err(corrupt(id, "has another size than its parent says"));
+    }
+    if !right_shape {
+        return Err(corrupt(id, "has a shape that its size does not allow"));
+    }
+    if !in_place {
+        return Err(corrupt(id, "has ids that do not belong where it stands"));
+    }
+    Ok(node)
 }
 
 /// An entry, or a subtree that is not read yet.

@@ -44,6 +44,8 @@ pub(crate) enum Place {
     Disk {
         /// The directory that contains `.mnem/`.
         root: PathBuf,
+        /// The file of HEAD.
+        head_file: PathBuf,
         /// The file in `.mnem/` that tells this store from another.
         mark: &'static str,
         /// What that file is.
@@ -61,7 +63,8 @@ pub(crate) enum Place {
 impl Place {
     /// The store in a directory that a file of this name and identity tells from another.
     pub(crate) fn on_disk(root: PathBuf, mark: &'static str, identity: Identity) -> Self {
-        Self::Disk { root, mark, identity, head: Mutex::default() }
+        let head_file = root.join(STORE_DIRECTORY).join("HEAD");
+        Self::Disk { root, head_file, mark, identity, head: Mutex::default() }
     }
 }
 
@@ -95,14 +98,13 @@ impl Engine {
 
     pub(crate) fn head(&self) -> Result<Head, Error> {
         match &self.place {
-            Place::Disk { root, mark, identity, head } => {
+            Place::Disk { root, head_file, mark, identity, head } => {
                 if let Some(known) = self.head_at_hand() {
                     return Ok(known);
                 }
-                let path = head_path(root);
-                let stamp = Stamp::of(&path).ok();
+                let stamp = Stamp::of(head_file).ok();
                 check_place(root, mark, identity)?;
-                let read = self.read_head(&path)?;
+                let read = self.read_head(head_file)?;
                 let settled = stamp.filter(|stamp| stamp.is_settled(self.environment.clock.now()));
                 *head.lock().unwrap_or_else(PoisonError::into_inner) =
                     settled.map(|stamp| (stamp, read.clone()));
@@ -117,9 +119,9 @@ impl Engine {
     /// HEAD, where its file is the one that was last read: nothing is opened.
     pub(crate) fn head_at_hand(&self) -> Option<Head> {
         match &self.place {
-            Place::Disk { root, head, .. } => {
+            Place::Disk { head_file, head, .. } => {
                 let (stamp, known) = head.try_lock().ok()?.clone()?;
-                (Stamp::of(&head_path(root)).ok()? == stamp).then_some(known)
+                (Stamp::of(head_file).ok()? == stamp).then_some(known)
             }
             Place::Memory { head } => Some(head.try_lock().ok()?.clone()),
         }
@@ -198,9 +200,9 @@ impl Engine {
     pub(crate) fn set_head(&self, new: &Head) -> Result<(), Error> {
         self.writer.check()?;
         match &self.place {
-            Place::Disk { root, .. } => {
+            Place::Disk { head_file, .. } => {
                 let unique = u64::from_be_bytes(self.environment.random()?);
-                files::replace(&head_path(root), &format!("{}\n", new.render()), unique)
+                files::replace(head_file, &format!("{}\n", new.render()), unique)
             }
             Place::Memory { head } => {
                 *head.lock().unwrap_or_else(PoisonError::into_inner) = new.clone();
@@ -223,8 +225,4 @@ pub(crate) fn check_place(root: &Path, mark: &str, identity: &Identity) -> Resul
 
 pub(crate) fn gone(root: &Path) -> Error {
     Error::new(ErrorKind::NoStore, format!("the store at {} is gone", root.display()))
-}
-
-fn head_path(root: &Path) -> PathBuf {
-    root.join(STORE_DIRECTORY).join("HEAD")
 }

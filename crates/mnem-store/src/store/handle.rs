@@ -62,6 +62,7 @@ impl Store {
 
     /// The engine, where it can be had without opening anything.
     pub(crate) fn engine_at_hand(&self) -> Option<Arc<Engine>> {
+        lease::be_patient(self.busy_timeout);
         let _gate = descriptor::enter();
         let found = self.engine.try_read().ok()?.clone()?;
         if found.is_mine() {

@@ -1,7 +1,9 @@
 //! Memory at one commit, read node by node.
 
 use std::collections::BTreeMap;
+use std::iter::FusedIterator;
 use std::sync::Arc;
+use std::vec;
 
 use super::engine::Engine;
 use super::{Head, Store};
@@ -12,6 +14,9 @@ use crate::state::{self, Nodes};
 
 /// Memory by node id, in the order of the ids.
 pub type Memory = BTreeMap<NodeId, Arc<MemoryNode>>;
+
+/// How many nodes a scan reads together.
+const PIECE: usize = 4_096;
 
 /// Memory at one commit; of a branch without a commit, nothing.
 #[derive(Clone, Debug)]
@@ -51,7 +56,11 @@ impl Snapshot {
 
     /// A node, if it is there.
     pub fn get(&self, id: &NodeId) -> Result<Option<Arc<MemoryNode>>, Error> {
-        self.version(id)?.map(|version| self.engine.node_at(id, version)).transpose()
+        self.engine.check_process()?;
+        let Some(state) = self.state else { return Ok(None) };
+        let objects = self.engine.objects.reading();
+        let version = state::get(&objects, state, id)?;
+        version.map(|version| filed(id, version, objects.node(version)?)).transpose()
     }
 
     /// How many nodes there are.
@@ -69,24 +78,91 @@ impl Snapshot {
     ) -> Result<Vec<(NodeId, NodeVersionId)>, Error> {
         self.engine.check_process()?;
         match self.state {
-            Some(state) => state::entries(&self.engine.objects, state, prefix, after)
+            Some(state) => state::entries(&self.engine.objects.scanning(), state, prefix, after)
                 .take(limit.unwrap_or(usize::MAX))
                 .collect(),
             None => Ok(Vec::new()),
         }
     }
 
+    /// The nodes whose id begins with `prefix`, at most `limit` of them, in order, a piece at a
+    /// time.
+    pub fn scan(&self, prefix: &str, limit: Option<usize>) -> Result<Scan, Error> {
+        Ok(Scan::new(&self.engine, self.versions(prefix, None, limit)?))
+    }
+
     /// The nodes whose id begins with `prefix`, at most `limit` of them, in order.
     pub fn memory(&self, prefix: &str, limit: Option<usize>) -> Result<Memory, Error> {
-        self.versions(prefix, None, limit)?
-            .into_iter()
-            .map(|(id, version)| {
-                let node = self.engine.node_at(&id, version)?;
-                Ok((id, node))
-            })
+        self.scan(prefix, limit)?.memory()
+    }
+
+    /// What [`Snapshot::get`] would answer, as far as that can be told without waiting for a disk
+    /// or for anybody; else none.
+    pub fn get_at_hand(&self, id: &NodeId) -> Option<Option<Arc<MemoryNode>>> {
+        match state::get(&AtHand(&self.engine), self.state?, id).ok()? {
+            None => Some(None),
+            Some(version) => {
+                let node = self.engine.objects.cached_node(version)?;
+                (node.id == *id).then_some(Some(node))
+            }
+        }
+    }
+}
+
+/// Nodes in the order of their ids, read a piece at a time: all of memory need not be held at once.
+/// It ends after the first error.
+#[derive(Debug)]
+pub struct Scan {
+    engine: Arc<Engine>,
+    ahead: vec::IntoIter<(NodeId, NodeVersionId)>,
+    /// Whether there is more than a piece of it.
+    is_long: bool,
+}
+
+impl Scan {
+    pub(crate) fn new(engine: &Arc<Engine>, versions: Vec<(NodeId, NodeVersionId)>) -> Self {
+        let is_long = versions.len() > PIECE;
+        Self { engine: Arc::clone(engine), ahead: versions.into_iter(), is_long }
+    }
+
+    /// All that is ahead.
+    pub fn memory(self) -> Result<Memory, Error> {
+        let mut memory = Memory::new();
+        for piece in self {
+            memory.extend(piece?.into_iter().map(|node| (node.id.clone(), node)));
+        }
+        Ok(memory)
+    }
+
+    fn piece(&mut self) -> Result<Vec<Arc<MemoryNode>>, Error> {
+        self.engine.check_process()?;
+        let (ids, versions): (Vec<_>, Vec<_>) = self.ahead.by_ref().take(PIECE).unzip();
+        let objects = &self.engine.objects;
+        let objects = if self.is_long { objects.scanning_on() } else { objects.scanning() };
+        let nodes = objects.nodes(&versions)?.into_iter();
+        nodes
+            .zip(ids.iter().zip(versions))
+            .map(|(node, (id, version))| filed(id, version, node))
             .collect()
     }
 }
+
+impl Iterator for Scan {
+    type Item = Result<Vec<Arc<MemoryNode>>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ahead.len() == 0 {
+            return None;
+        }
+        let piece = self.piece();
+        if piece.is_err() {
+            self.ahead = Vec::new().into_iter();
+        }
+        Some(piece)
+    }
+}
+
+impl FusedIterator for Scan {}
 
 /// The tree nodes that are at hand; any other is an error.
 struct AtHand<'e>(&'e Engine);
@@ -99,9 +175,9 @@ impl Nodes for AtHand<'_> {
 }
 
 impl Store {
-    /// What [`Snapshot::get`] would answer where this handle is, if that can be told without
-    /// waiting for a disk or for anybody; else none.
-    pub fn get_at_hand(&self, id: &NodeId) -> Option<Option<Arc<MemoryNode>>> {
+    /// What [`Store::snapshot`] would answer, if that can be told without waiting for a disk or for
+    /// anybody; else none.
+    pub fn snapshot_at_hand(&self) -> Option<Snapshot> {
         let engine = self.engine_at_hand()?;
         let branch = if let Some(branch) = self.bound() {
             engine.check_place().ok()?;
@@ -113,13 +189,7 @@ impl Store {
         };
         let tip = engine.objects.backend().known_tip(&branch)??;
         let state = engine.objects.cached_commit(tip)?.state;
-        match state::get(&AtHand(&engine), state, id).ok()? {
-            None => Some(None),
-            Some(version) => {
-                let node = engine.objects.cached_node(version)?;
-                (node.id == *id).then_some(Some(node))
-            }
-        }
+        Some(Snapshot { engine, commit: Some(tip), state: Some(state) })
     }
 }
 
@@ -130,15 +200,7 @@ impl Engine {
         id: &NodeId,
         version: NodeVersionId,
     ) -> Result<Arc<MemoryNode>, Error> {
-        let node = self.objects.node(version)?;
-        if node.id == *id {
-            Ok(node)
-        } else {
-            Err(Error::corrupt(format!(
-                "a state files the node {:?} ({version}) under {id:?}",
-                node.id
-            )))
-        }
+        filed(id, version, self.objects.node(version)?)
     }
 
     /// Whether two versions say the same: one object, or equal in all but their salt. An erased
@@ -167,4 +229,17 @@ impl Engine {
             (a, b) => Ok(a == b),
         }
     }
+}
+
+/// A node that a state files under an id; its own id must be that one.
+fn filed(
+    id: &NodeId,
+    version: NodeVersionId,
+    node: Arc<MemoryNode>,
+) -> Result<Arc<MemoryNode>, Error> {
+    if node.id == *id {
+        return Ok(node);
+    }
+    let message = format!("a state files the node {:?} ({version}) under {id:?}", node.id);
+    Err(Error::corrupt(message))
 }

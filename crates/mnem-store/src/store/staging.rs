@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Store;
 use super::engine::Engine;
-use super::snapshot::{Memory, Snapshot};
+use super::snapshot::{Memory, Scan, Snapshot};
 use crate::backend::{ALL_ROWS, Batch, LocalTable};
 use crate::error::{Error, Hint};
 use crate::id::{NodeId, NodeVersionId};
@@ -95,20 +95,26 @@ impl Store {
 
     /// HEAD's memory with staging over it: nodes whose id begins with `prefix`, at most `limit`.
     pub fn working_memory(&self, prefix: &str, limit: Option<usize>) -> Result<Memory, Error> {
+        self.scan_working_memory(prefix, limit)?.memory()
+    }
+
+    /// The same, a piece at a time.
+    pub fn scan_working_memory(&self, prefix: &str, limit: Option<usize>) -> Result<Scan, Error> {
         let engine = self.engine()?;
         let staged = self.staged_here(&engine)?;
         let snapshot = Snapshot::new(&engine, self.tip_of(&engine)?)?;
         // What staging hides must not use up the limit.
         let wanted = limit.map(|limit| limit.saturating_add(staged.deletions.len()));
-        let mut memory = snapshot.memory(prefix, wanted)?;
-        memory.retain(|id, _| !staged.deletions.contains(id));
-        for (id, version) in staged.nodes.iter().filter(|(id, _)| id.as_str().starts_with(prefix)) {
-            memory.insert(id.clone(), engine.node_at(id, *version)?);
+        let mut versions = snapshot.versions(prefix, None, wanted)?;
+        if !staged.is_empty() {
+            versions.retain(|(id, _)| !staged.deletions.contains(id));
+            let mut working: BTreeMap<_, _> = versions.into_iter().collect();
+            let added = staged.nodes.into_iter();
+            working.extend(added.filter(|(id, _)| id.as_str().starts_with(prefix)));
+            versions = working.into_iter().collect();
         }
-        while limit.is_some_and(|limit| memory.len() > limit) {
-            memory.pop_last();
-        }
-        Ok(memory)
+        versions.truncate(limit.unwrap_or(usize::MAX));
+        Ok(Scan::new(&engine, versions))
     }
 
     /// One node of working memory.

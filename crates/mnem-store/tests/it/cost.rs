@@ -18,8 +18,14 @@ type Disk = Arc<Counting<MemoryBackend>>;
 
 /// A handle that has nothing in its cache.
 fn cold(disk: &Disk) -> Store {
+    with_cache(disk, environment().cache_bytes)
+}
+
+/// The same, with a cache of this many bytes.
+fn with_cache(disk: &Disk, cache_bytes: u64) -> Store {
     let shared = Arc::clone(disk) as Arc<dyn Backend>;
-    Store::over_backend(shared, &InitOptions::default(), environment())
+    let environment = Environment { cache_bytes, ..environment() };
+    Store::over_backend(shared, &InitOptions::default(), environment)
 }
 
 /// A disk with this many nodes, written at once, and this many commits after that.
@@ -266,4 +272,49 @@ fn what_is_asked_of_the_moves_of_a_branch_costs_its_answer_and_not_the_records()
         assert!(reads[1] <= reads[0] * 3, "{name}: {reads:?}");
         assert!(reads[1] <= 100, "{name}: {reads:?}");
     }
+}
+
+#[test]
+fn a_long_scan_pushes_nothing_out() {
+    let disk = filled(6_000, 2_500);
+    let asked: Vec<_> = (0..20).map(|number| format!("asked {number:02}")).collect();
+    let writer = cold(&disk);
+    asked.iter().for_each(|name| _ = put(&writer, name, "1"));
+    let scans: [(&str, &dyn Fn(&Store) -> usize); 3] = [
+        ("working memory", &|store| store.working_memory("n", None).unwrap().len()),
+        ("memory then", &|store| {
+            store.snapshot_at("HEAD~1").unwrap().memory("n", None).unwrap().len()
+        }),
+        ("log", &|store| store.log(&LogOptions::default()).unwrap().len()),
+    ];
+    for (name, scan) in scans {
+        let store = with_cache(&disk, 1 << 20);
+        let ask = || {
+            for name in &asked {
+                assert!(store.snapshot().unwrap().get(&id(name)).unwrap().is_some());
+            }
+        };
+        // The cache keeps what comes while it is empty, whatever follows.
+        assert!(scan(&store) > 2_500);
+        ask();
+        assert!(scan(&store) > 2_500);
+        disk.take();
+        ask();
+        // Its parts fill unevenly.
+        let again = disk.take().object_reads;
+        assert!(again <= 8, "{again} objects of 20 nodes again after {name}");
+    }
+}
+
+#[test]
+fn a_short_scan_is_kept_where_a_long_one_left_no_room() {
+    let disk = filled(4_000, 1);
+    let store = with_cache(&disk, 512 << 10);
+    assert_eq!(store.working_memory("", None).unwrap().len(), 4_000);
+    let reads = [(); 2].map(|()| {
+        disk.take();
+        assert_eq!(store.working_memory("n0399", None).unwrap().len(), 10);
+        disk.take().object_reads
+    });
+    assert!(reads[0] >= 10 && reads[1] == 0, "{reads:?}");
 }

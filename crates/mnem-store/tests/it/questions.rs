@@ -77,7 +77,8 @@ impl Pair {
             assert_eq!(value(node), working.get(&name).copied());
             let node = snapshot.get(&id(&name)).unwrap();
             assert_eq!(value(node), committed.get(&name).copied());
-            if let Some(node) = store.get_at_hand(&id(&name)) {
+            let at_hand = store.snapshot_at_hand();
+            if let Some(node) = at_hand.and_then(|snapshot| snapshot.get_at_hand(&id(&name))) {
                 assert_eq!(value(node), committed.get(&name).copied(), "{name} at hand");
             }
         }

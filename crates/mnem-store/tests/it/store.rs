@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use mnem_store::ops::MergeOptions;
-use mnem_store::ops::MergeOutcome;
 use mnem_store::ops::log::LogOptions;
+use mnem_store::ops::{Changes, MergeOptions, MergeOutcome};
 use mnem_store::{BranchName, Clock, Environment, ErrorKind, InitOptions, Store};
 
-use crate::support::{environment, id, in_memory, put, remove};
+use crate::support::{environment, id, in_memory, meta, note, put, remove};
 
 #[test]
 fn a_store_remembers_and_says_why() {
@@ -80,17 +79,51 @@ fn a_node_at_hand_is_the_one_that_is_there() {
     let later = Environment { clock: Arc::new(MuchLater), ..environment() };
     let store = Store::init(directory.path(), &InitOptions::default(), later).unwrap();
     let there = |name: &str| store.snapshot().unwrap().get(&id(name)).unwrap();
-    assert_eq!(store.get_at_hand(&id("plan")), None, "there is no commit yet");
+    let at_hand = |name: &str| store.snapshot_at_hand()?.get_at_hand(&id(name));
+    assert_eq!(at_hand("plan"), None, "there is no commit yet");
     for text in ["pro", "team"] {
         put(&store, "plan", text);
         let found = there("plan");
         assert!(found.is_some());
-        assert_eq!(store.get_at_hand(&id("plan")), Some(found));
-        assert_eq!(store.get_at_hand(&id("owner")), Some(None));
+        assert_eq!(at_hand("plan"), Some(found));
+        assert_eq!(at_hand("owner"), Some(None));
     }
     remove(&store, "plan");
     assert_eq!(there("plan"), None);
-    assert_eq!(store.get_at_hand(&id("plan")), Some(None));
+    assert_eq!(at_hand("plan"), Some(None));
     store.close();
-    assert_eq!(store.get_at_hand(&id("plan")), None, "the handle is closed");
+    assert_eq!(at_hand("plan"), None, "the handle is closed");
+}
+
+#[test]
+fn a_scan_over_damage_names_the_object() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::init(directory.path(), &InitOptions::default(), environment()).unwrap();
+    // So many that they are indexed, and read in more than one piece.
+    let names = (0..4_200).map(|number| format!("n{number:04}"));
+    let nodes = names.map(|name| (id(&name), Some(note(&name, &format!("says {name}")))));
+    store.write(nodes.collect::<Changes>(), &meta("many")).unwrap();
+    let version = store.snapshot().unwrap().version(&id("n0017")).unwrap().unwrap();
+    drop(store);
+
+    let file = directory.path().join(".mnem/store.redb");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let text = b"says n0017";
+    let places = 0..bytes.len() - text.len();
+    let found: Vec<_> = places.filter(|at| bytes[*at..].starts_with(text)).collect();
+    assert!(!found.is_empty());
+    found.into_iter().for_each(|at| bytes[at] ^= 1);
+    std::fs::write(&file, bytes).unwrap();
+
+    let store = Store::open(directory.path(), environment()).unwrap();
+    let errors = [
+        store.working_memory("", None).unwrap_err(),
+        store.snapshot().unwrap().memory("n001", None).unwrap_err(),
+        store.snapshot().unwrap().get(&id("n0017")).unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::CorruptStore);
+        assert_eq!(error.to_string(), format!("the object {version} was altered"));
+    }
+    assert_eq!(store.working_memory("n002", None).unwrap().len(), 10);
 }

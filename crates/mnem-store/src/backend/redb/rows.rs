@@ -7,7 +7,6 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
-use std::sync::Arc;
 
 use redb::{AccessGuard, CursorError, CursorMut, ReadableTable, StorageError, Table};
 
@@ -157,13 +156,25 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
         }
     }
 
-    /// The bytes of an object in a row of `log`; none where the row is missing or says that it
-    /// is something else. Not verified: whoever asked for the object hashes it.
-    pub(super) fn object(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, Fault> {
+    /// Where a row of `where` says that an object stands; none where there is no row, or one that
+    /// says nothing. Not verified: what stands there is hashed.
+    pub(super) fn place(&self, key: &[u8]) -> Result<Option<Number>, Fault> {
+        let row = self.table.get(key)?;
+        let sealed = row.as_ref().and_then(|row| row.value().split_last_chunk::<CHECKSUM_BYTES>());
+        Ok(sealed.and_then(|(value, _)| decode_place(value)).map(|(_, number)| number))
+    }
+
+    /// What `read` makes of the bytes of an object in a row of `log`; none where the row is missing
+    /// or says that it is something else. Not verified: whoever asked for the object hashes it.
+    pub(super) fn object<R>(
+        &self,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, Fault> {
         let row = self.table.get(key)?;
         let sealed = row.as_ref().and_then(|row| row.value().split_last_chunk::<CHECKSUM_BYTES>());
         Ok(match sealed {
-            Some(([OBJECT, bytes @ ..], _)) => Some(bytes.into()),
+            Some(([OBJECT, bytes @ ..], _)) => Some(read(bytes)),
             _ => None,
         })
     }

@@ -12,7 +12,7 @@ use super::rows::{self, Bytes, Direction, LOG, LogRow, META, META_ROW, NODES, RE
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
     BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number,
-    ObjectId, Outcome, Position, Record, RowRange, Stands, View, is_empty_range, move_among,
+    ObjectId, Outcome, Position, Record, RowRange, Stands, Tell, View, is_empty_range, move_among,
 };
 
 /// A read transaction with the part of the index that belongs to it.
@@ -53,6 +53,10 @@ impl RedbView<'_> {
 impl View for RedbView<'_> {
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError> {
         self.ask(|moment| moment.object(id))
+    }
+
+    fn objects(&self, ids: &[ObjectId], tell: &mut Tell<'_>) -> Result<(), BackendError> {
+        self.ask(|moment| moment.objects(ids, tell))
     }
 
     fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
@@ -223,14 +227,40 @@ impl Moment {
     }
 
     fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
-        let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
-        let log = &self.log;
-        if let Some(bytes) = log.object(&rows::encode_number(number.0))? {
+        if let Some(number) = self.likely_place(id)?
+            && let Some(bytes) =
+                self.log.object(&rows::encode_number(number.0), |bytes| Arc::from(bytes))?
+        {
             return Ok(Outcome::Present(bytes));
         }
+        // Rows that are checked say what is not there.
+        let Some(number) = self.place(id)? else { return Ok(Outcome::Absent) };
         match self.log_row(number)? {
             LogRow::Erased(erased) if erased == *id => Ok(Outcome::Erased),
             _ => Err(unexpected(number)),
+        }
+    }
+
+    /// In the order of the index, and then of the log: neighbours share pages.
+    fn objects(&self, ids: &[ObjectId], tell: &mut Tell<'_>) -> Result<(), Fault> {
+        let mut asked: Vec<_> = ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
+        asked.sort_unstable();
+        let mut places = Vec::with_capacity(asked.len());
+        for (id, at) in asked {
+            places.extend(self.likely_place(id)?.map(|number| (number, at)));
+        }
+        places.sort_unstable();
+        for (number, at) in places {
+            self.log.object(&rows::encode_number(number.0), |bytes| tell(at, bytes))?;
+        }
+        Ok(())
+    }
+
+    /// Where an object is likely to stand. Not checked: whoever asks for it hashes it.
+    fn likely_place(&self, id: &ObjectId) -> Result<Option<Number>, Fault> {
+        match self.pending.objects.get(id) {
+            Some((_, number)) => Ok(Some(*number)),
+            None => self.places()?.place(id.as_bytes()),
         }
     }
 

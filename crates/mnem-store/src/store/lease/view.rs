@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::{HolderState, Leased, Purpose, Tips};
 use crate::backend::{
     Backend, BackendError, Batch, Found, LocalRow, LocalTable, Number, Outcome, Position,
-    PublishError, Record, RowRange, Stands, View,
+    PublishError, Record, RowRange, Stands, Tell, View,
 };
 use crate::error::Error;
 use crate::id::{BranchName, CommitId, NodeId, ObjectId};
@@ -128,6 +128,10 @@ impl LeasedView<'_> {
 impl View for LeasedView<'_> {
     fn object(&self, id: &ObjectId) -> Result<Outcome, BackendError> {
         self.open()?.object(id)
+    }
+
+    fn objects(&self, ids: &[ObjectId], tell: &mut Tell<'_>) -> Result<(), BackendError> {
+        self.open()?.objects(ids, tell)
     }
 
     fn number(&self, id: &ObjectId) -> Result<Option<Number>, BackendError> {
