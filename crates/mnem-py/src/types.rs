@@ -1,4 +1,6 @@
 //! The dataclasses of `mnem.types`, made of what the core answers and read into what it takes.
+//!
+//! Long: each dataclass has its functions.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -276,16 +276,19 @@ fn what_is_asked_of_the_moves_of_a_branch_costs_its_answer_and_not_the_records()
 
 #[test]
 fn a_long_scan_pushes_nothing_out() {
+    type Scan = (&'static str, fn(&Store) -> usize);
     let disk = filled(6_000, 2_500);
     let asked: Vec<_> = (0..20).map(|number| format!("asked {number:02}")).collect();
     let writer = cold(&disk);
-    asked.iter().for_each(|name| _ = put(&writer, name, "1"));
-    let scans: [(&str, &dyn Fn(&Store) -> usize); 3] = [
-        ("working memory", &|store| store.working_memory("n", None).unwrap().len()),
-        ("memory then", &|store| {
+    for name in &asked {
+        put(&writer, name, "1");
+    }
+    let scans: [Scan; 3] = [
+        ("working memory", |store| store.working_memory("n", None).unwrap().len()),
+        ("memory then", |store| {
             store.snapshot_at("HEAD~1").unwrap().memory("n", None).unwrap().len()
         }),
-        ("log", &|store| store.log(&LogOptions::default()).unwrap().len()),
+        ("log", |store| store.log(&LogOptions::default()).unwrap().len()),
     ];
     for (name, scan) in scans {
         let store = with_cache(&disk, 1 << 20);

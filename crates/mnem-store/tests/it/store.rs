@@ -112,7 +112,9 @@ fn a_scan_over_damage_names_the_object() {
     let places = 0..bytes.len() - text.len();
     let found: Vec<_> = places.filter(|at| bytes[*at..].starts_with(text)).collect();
     assert!(!found.is_empty());
-    found.into_iter().for_each(|at| bytes[at] ^= 1);
+    for at in found {
+        bytes[at] ^= 1;
+    }
     std::fs::write(&file, bytes).unwrap();
 
     let store = Store::open(directory.path(), environment()).unwrap();

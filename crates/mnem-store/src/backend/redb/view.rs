@@ -1,4 +1,6 @@
 //! The store at one moment, as redb holds it.
+//!
+//! Long: it answers every question of a view.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeInclusive};
