@@ -62,7 +62,6 @@ def run(binary: Path, name: str, seconds: int) -> dict[str, object]:
     for directory in (found, artifacts):
         directory.mkdir(parents=True, exist_ok=True)
     seeds = [FUZZ / kind / name for kind in ("corpus", "regressions")]
-    known = {path.name for path in artifacts.iterdir()}
     command = [str(binary), str(found), *(str(path) for path in seeds if path.is_dir())]
     command += [f"-max_total_time={seconds}", "-timeout=300", "-rss_limit_mb=2048"]
     command += [f"-max_len={LONGEST.get(name, 4_096)}", "-print_final_stats=1"]
@@ -79,11 +78,11 @@ def run(binary: Path, name: str, seconds: int) -> dict[str, object]:
         )
     told = log.read_text(errors="replace")
     cases = re.search(r"^stat::number_of_executed_units:\s+(\d+)", told, re.MULTILINE)
-    failing = sorted(path.name for path in artifacts.iterdir() if path.name not in known)
+    failing = re.findall(r"Test unit written to (.+)$", told, re.MULTILINE)
     if ended.returncode != 0 and not failing:
         sys.exit(f"{name} did not run; see {log}")
     for path in failing:
-        print(f"{name} failed on {artifacts / path}; see {log}. Mend it, and keep the input as")
+        print(f"{name} failed on {path}; see {log}. Mend it, and keep the input as")
         print(f"  fuzz/regressions/{name}/accepted-WHY or refused-WHY")
     named = sum(len(list(path.iterdir())) for path in seeds if path.is_dir())
     return {
