@@ -15,7 +15,8 @@ use mnem_store::portable::plain::JsonReport;
 use mnem_store::store::FormatVersion;
 use mnem_store::store::snapshot::Memory;
 use mnem_store::{
-    BranchName, Commit, CommitId, Content, ContentKind, Error, MemoryNode, NodeId, NodeVersionId, Provenance,
+    BranchName, Commit, CommitId, Content, ContentKind, Error, MemoryNode, NodeId, NodeVersionId,
+    Provenance,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -249,10 +250,7 @@ pub fn fsck_to_python<'py>(py: Python<'py>, found: &Fsck) -> Made<'py> {
 }
 
 /// A tuple of `Finding`.
-fn findings_to_python<'py>(
-    py: Python<'py>,
-    findings: &[Finding],
-) -> PyResult<Bound<'py, PyTuple>> {
+fn findings_to_python<'py>(py: Python<'py>, findings: &[Finding]) -> PyResult<Bound<'py, PyTuple>> {
     let finding_class = class(py, "Finding")?;
     let finding = |finding: &Finding| {
         let hint = finding.hint().text();
