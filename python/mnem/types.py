@@ -8,7 +8,7 @@ Long: small classes of one kind, with an example each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
@@ -82,7 +82,7 @@ class MemoryNode:
     id: str
     content: Any
     content_kind: str = "note"
-    provenance: Provenance = _NOWHERE
+    provenance: Provenance = field(default_factory=lambda: _NOWHERE)
     event_time: int | None = None
     valid_from: int | None = None
     valid_to: int | None = None
