@@ -25,8 +25,8 @@ use mnem_store::{BranchName, NodeId, ObjectId};
 use proptest::prelude::*;
 use redb::ReadableTable;
 
-use crate::seeds::tell;
 use crate::support::config;
+use crate::sweep::tell_held;
 
 const EPOCH: [u8; 16] = *b"sixteen  letters";
 
@@ -402,7 +402,12 @@ fn a_flipped_bit_is_an_error_or_is_not_seen() {
 fn a_flipped_bit_in_any_byte_is_an_error_or_is_not_seen() {
     let started = Instant::now();
     let flips: u64 = [1, 256].map(|commits| flip(commits, true, used)).iter().sum();
-    tell("flips-bytes", flips, started, "a bit of every byte of two small stores, then every read");
+    tell_held(
+        "flips-bytes",
+        flips,
+        started,
+        "a bit of every byte of two small stores, then every read",
+    );
 }
 
 #[test]

@@ -17,8 +17,9 @@ use mnem_store::{CommitId, ErrorKind, InitOptions, Store};
 use self::disk::{Disk, Event, Recorder, Tree, scratch, watched};
 use self::report::Report;
 use self::script::{Moves, SCRIPT, Seen, Shape, Texts, opening, seen, shape, texts};
-use self::ways::{Stop, asked, each_stop, told};
+use self::ways::{Stop, each_stop};
 use crate::support::{id, put};
+use crate::sweep::{asked, number};
 
 mod disk;
 mod faults;
@@ -207,7 +208,7 @@ fn sound(store: &Store) {
 }
 
 fn only() -> Option<Stop> {
-    told("MNEM_CRASH_CASE").map(|text| text.parse().unwrap())
+    asked("MNEM_CRASH_CASE").map(|text| text.parse().unwrap())
 }
 
 /// A stop of the script, whatever survives it.
@@ -215,7 +216,7 @@ fn only() -> Option<Stop> {
 fn every_verb() {
     let recording = &*RECORDING;
     let mut report = Report::new("crash", "crash::every_verb");
-    let cases = asked("MNEM_CRASH_CASES", 3);
+    let cases = number("MNEM_CRASH_CASES", 3);
     let none = Tree::new();
     let step = |point| recording.step(point);
     each_stop(&recording.root, &none, &recording.events, cases, only(), step, |stop, tree| {
@@ -238,9 +239,9 @@ fn every_verb() {
 fn again_while_it_is_opened() {
     let recording = &*RECORDING;
     let mut report = Report::new("crash-again", "crash::again_while_it_is_opened");
-    let cases = asked("MNEM_CRASH_CASES", 3);
+    let cases = number("MNEM_CRASH_CASES", 3);
     // The second stop of a case that is run again.
-    let second: Option<Stop> = told("MNEM_CRASH_THEN").map(|text| text.parse().unwrap());
+    let second: Option<Stop> = asked("MNEM_CRASH_THEN").map(|text| text.parse().unwrap());
     let mut number = 0;
     let none = Tree::new();
     // A few of them: each takes as many stops as its opening has syncs.

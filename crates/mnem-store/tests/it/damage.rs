@@ -10,8 +10,8 @@ use mnem_store::store::local::LocalEdit;
 use mnem_store::{BranchName, InitOptions, Store};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
-use crate::seeds::{asked, said};
 use crate::support::{environment, id, meta, note, put, remove};
+use crate::sweep::{asked, said};
 
 pub type Definition<'t> = TableDefinition<'t, &'static [u8], &'static [u8]>;
 

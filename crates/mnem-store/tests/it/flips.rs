@@ -9,8 +9,8 @@ use mnem_store::ops::log::LogOptions;
 use mnem_store::{CommitId, Error, ErrorKind, Store};
 
 use crate::damage::{Disk, flips};
-use crate::seeds::tell;
 use crate::support::{environment, id};
+use crate::sweep::tell_held;
 
 type Answer = Result<String, Error>;
 
@@ -93,5 +93,5 @@ fn what_is_read_after_any_of_many_random_flips_is_right_or_an_error() {
     let started = Instant::now();
     let failed = read_after_flips(2_000);
     let note = format!("random flips of a store of 300 commits, then every read; {failed} seen");
-    tell("flips-reads", 2_000, started, note);
+    tell_held("flips-reads", 2_000, started, note);
 }

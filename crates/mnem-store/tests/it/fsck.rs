@@ -17,8 +17,8 @@ use mnem_store::{BranchName, Commit, CommitId, Environment, InitOptions, NodeVer
 use redb::{ReadableTable, ReadableTableMetadata, WriteTransaction};
 
 use crate::damage::{Definition, Disk, bytes, drop_row, flips, keys, set};
-use crate::seeds::tell;
 use crate::support::{environment, id, meta, put};
+use crate::sweep::tell_held;
 
 fn name(text: &str) -> BranchName {
     BranchName::new(text).unwrap()
@@ -503,5 +503,5 @@ fn many_random_flips_are_found_and_end_nothing() {
     let unseen = random_flips(3_000);
     let note =
         format!("random flips of a store of 300 commits; {unseen} in bytes that say nothing");
-    tell("flips-fsck", 3_000, started, note);
+    tell_held("flips-fsck", 3_000, started, note);
 }

@@ -30,6 +30,7 @@ use crate::sweep::swept;
 mod beside;
 mod carried;
 pub mod forgetful;
+#[cfg(test)] // not of the fuzz targets
 mod moves;
 pub mod script;
 pub mod steps;

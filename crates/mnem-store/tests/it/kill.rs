@@ -30,8 +30,9 @@ use mnem_store::{
 
 use crate::damage::{Disk, copy_of};
 use crate::original;
-use crate::seeds::{Dice, each_seed, number, tell};
+use crate::seeds::{Dice, each_seed};
 use crate::support::{environment, id, meta, note, put};
+use crate::sweep::{number, tell_held};
 
 const THREADS: usize = 4;
 /// Nodes of the store that a round starts from.
@@ -549,7 +550,7 @@ fn rounds() {
     });
     assert!(rounds == 1 || ways.len() == WAYS.len(), "{ways:?}");
     let note = format!("rounds with kill -9; {answers} acknowledged operations, none lost");
-    tell("kill", rounds, started, note);
+    tell_held("kill", rounds, started, note);
 }
 
 /// A process that dies at any step of the repair that another's death made necessary leaves it to

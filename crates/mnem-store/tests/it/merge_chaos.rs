@@ -22,8 +22,9 @@ use mnem_store::{BranchName, CommitId, Head, InitOptions, NodeId, NodeVersionId,
 
 use crate::histories::{memory_of, node};
 use crate::model::{Agreed, Joined, Memory, Model, Value, join};
-use crate::seeds::{Dice, asked, each_seed, number, tell};
+use crate::seeds::{Dice, each_seed};
 use crate::support::{environment, id, meta};
+use crate::sweep::{asked, number, tell_held};
 
 /// What was seen, for the report: a law that nothing tries is not held.
 #[derive(Default)]
@@ -312,7 +313,12 @@ fn run_pure() -> Tally {
 fn pure() {
     let started = Instant::now();
     let tally = run_pure();
-    tell("chaos-states", tally.of("cases"), started, "random states and graphs, merged both ways");
+    tell_held(
+        "chaos-states",
+        tally.of("cases"),
+        started,
+        "random states and graphs, merged both ways",
+    );
     if tally.of("cases") >= 600 {
         for seen in [
             "clean merges of states",
@@ -508,7 +514,12 @@ fn run_stores() -> Tally {
 fn stores() {
     let started = Instant::now();
     let tally = run_stores();
-    tell("chaos-stores", tally.of("cases"), started, "histories of whole stores, merged both ways");
+    tell_held(
+        "chaos-stores",
+        tally.of("cases"),
+        started,
+        "histories of whole stores, merged both ways",
+    );
     if tally.of("cases") >= 24 {
         for seen in [
             "clean merges",

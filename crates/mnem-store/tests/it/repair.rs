@@ -13,8 +13,8 @@ use mnem_store::{BranchName, CommitId, Entropy, Environment, Error, ErrorKind, N
 use redb::{ReadableTable, WriteTransaction};
 
 use crate::damage::{Definition, Disk, bytes, copy_of, drop_row, flips, keys, set};
-use crate::seeds::tell;
 use crate::support::{environment, id, put, remove};
+use crate::sweep::tell_held;
 
 /// Randomness that is new each time, so that a name that is drawn anew is new.
 #[derive(Debug)]
@@ -463,5 +463,10 @@ fn random_flips_are_repaired() {
 fn many_random_flips_are_repaired() {
     let started = Instant::now();
     let told = random_repairs(1_000);
-    tell("flips-repair", 1_000, started, format!("random flips of a store of 300 commits; {told}"));
+    tell_held(
+        "flips-repair",
+        1_000,
+        started,
+        format!("random flips of a store of 300 commits; {told}"),
+    );
 }

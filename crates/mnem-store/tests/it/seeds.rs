@@ -1,21 +1,8 @@
-//! Random cases from seeds, and what `make sweep` asks of a test and is told by it.
+//! Random cases from seeds.
 
-use std::any::Any;
-use std::fmt::Display;
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::time::Instant;
 
-/// What the environment may set: the sweep runs the same tests with larger numbers.
-#[allow(clippy::disallowed_methods)] // a test may be asked for more cases; the engine may not
-pub fn asked(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|text| !text.is_empty())
-}
-
-pub fn number(name: &str, default: u64) -> u64 {
-    asked(name).map_or(default, |text| text.parse().expect("a number"))
-}
+use crate::sweep::{asked, said};
 
 /// `SplitMix64` (Steele, Lea and Flood, 2014): a seed is a case.
 pub struct Dice(pub u64);
@@ -64,24 +51,4 @@ pub fn each_seed(name: &str, test: &str, count: u64, mut case: impl FnMut(u64)) 
         }
     }
     asked
-}
-
-pub fn said(reason: &(dyn Any + Send)) -> String {
-    let text = reason.downcast_ref::<String>().cloned();
-    text.or_else(|| reason.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
-}
-
-/// Tells the sweep of a test that held: a file in the folder that it names. One that fails tells
-/// nothing, and the sweep has no figure of it.
-pub fn tell(name: &str, cases: u64, started: Instant, note: impl Display) {
-    let Some(folder) = asked("MNEM_SWEEP_REPORT") else { return };
-    let told = serde_json::json!({
-        "name": name,
-        "cases": cases,
-        "failures": 0,
-        "seconds": started.elapsed().as_secs(),
-        "note": note.to_string(),
-    });
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(Path::new(&folder).join(format!("{name}.json")), format!("{told:#}\n")).unwrap();
 }

@@ -1,12 +1,15 @@
-//! Random cases, and what a sweep tells of them.
+//! What `make sweep` asks of a test, and is told by it.
 //!
 //! Where `MNEM_SWEEP_REPORT` names a directory, `NAME.json` there says how many cases were run, how
 //! many failed, and how long they took; one file for all tests of one name.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
+use std::fs;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -17,7 +20,7 @@ use proptest::test_runner::{TestCaseResult, TestError, TestRunner};
 struct Told {
     cases: u64,
     failures: u64,
-    seconds: f64,
+    seconds: u64,
     tests: u64,
 }
 
@@ -42,13 +45,17 @@ pub fn swept<S: Strategy<Value: Debug>>(
         is_running.set(false);
         TestCaseResult::Ok(())
     });
-    let told = Told {
-        cases: cases.get(),
-        failures: u64::from(outcome.is_err()),
-        seconds: start.elapsed().as_secs_f64(),
-        tests: 1,
+    let told = {
+        let mut all = TOLD.lock().unwrap();
+        let sum = all.entry(name).or_default();
+        sum.cases += cases.get();
+        sum.failures += u64::from(outcome.is_err());
+        sum.seconds += start.elapsed().as_secs();
+        sum.tests += 1;
+        *sum
     };
-    tell(name, told);
+    let note = format!("random histories of {} tests beside plain dicts", told.tests);
+    tell(name, told.cases, told.failures, told.seconds, note);
     match outcome {
         Ok(()) => {}
         Err(TestError::Fail(why, value)) => panic!("{why}\nminimal failing input: {value:#?}"),
@@ -56,23 +63,36 @@ pub fn swept<S: Strategy<Value: Debug>>(
     }
 }
 
-#[allow(clippy::disallowed_methods)] // the engine reads no environment; a test may
-fn tell(name: &'static str, told: Told) {
-    let Some(directory) = std::env::var_os("MNEM_SWEEP_REPORT") else { return };
-    let mut all = TOLD.lock().unwrap();
-    let sum = all.entry(name).or_default();
-    sum.cases += told.cases;
-    sum.failures += told.failures;
-    sum.seconds += told.seconds;
-    sum.tests += told.tests;
-    let report = serde_json::json!({
+/// What the environment may set: the sweep runs the same tests with larger numbers.
+#[allow(clippy::disallowed_methods)] // a test may be asked for more cases; the engine may not
+pub fn asked(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+pub fn number<N: FromStr<Err: Debug>>(name: &str, default: N) -> N {
+    asked(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+pub fn said(reason: &(dyn Any + Send)) -> String {
+    let text = reason.downcast_ref::<String>().cloned();
+    text.or_else(|| reason.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
+}
+
+/// Leaves what a test came to for the sweep, if one is running.
+pub fn tell(name: &str, cases: u64, failures: u64, seconds: u64, note: impl Display) {
+    let Some(folder) = asked("MNEM_SWEEP_REPORT") else { return };
+    let told = serde_json::json!({
         "name": name,
-        "cases": sum.cases,
-        "failures": sum.failures,
-        "seconds": sum.seconds.round(),
-        "note": format!("random histories of {} tests beside plain dicts", sum.tests),
+        "cases": cases,
+        "failures": failures,
+        "seconds": seconds,
+        "note": note.to_string(),
     });
-    let text = serde_json::to_string_pretty(&report).unwrap() + "\n";
-    std::fs::create_dir_all(&directory).unwrap();
-    std::fs::write(Path::new(&directory).join(format!("{name}.json")), text).unwrap();
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(Path::new(&folder).join(format!("{name}.json")), format!("{told:#}\n")).unwrap();
+}
+
+/// The same of a test that held.
+pub fn tell_held(name: &str, cases: u64, started: Instant, note: impl Display) {
+    tell(name, cases, 0, started.elapsed().as_secs(), note);
 }

@@ -12,9 +12,11 @@ use mnem_store::{BranchName, ErrorKind, Store};
 use super::disk::{self, Disk, Recorder, Tree, scratch, watched};
 use super::report::Report;
 use super::script::{Moves, SCRIPT, opening, seen, shape};
-use super::ways::{Random, asked, survivors, told};
+use super::ways::survivors;
 use super::{RECORDING, sound, store_in};
+use crate::seeds::Dice;
 use crate::support::{id, put};
+use crate::sweep::{asked, number};
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,17 +97,17 @@ impl Watcher for Faulty {
 
 /// Which calls fail, and how: some of so many, or all in every way, or the one that is asked for.
 pub fn numbers(count: u64, some: usize) -> Vec<(u64, Mode)> {
-    if let Some(text) = told("MNEM_FAULT_CASE") {
+    if let Some(text) = asked("MNEM_FAULT_CASE") {
         let (number, mode) = text.split_once('.').unwrap();
         return vec![(number.parse().unwrap(), Mode::ALL[mode.parse::<usize>().unwrap()])];
     }
-    let some = asked("MNEM_FAULT_CASES", some);
+    let some = number("MNEM_FAULT_CASES", some);
     let all = usize::try_from(count).unwrap();
     if some >= all {
         return (1..=count).flat_map(|n| Mode::ALL.map(|mode| (n, mode))).collect();
     }
     // The first and the last, and others in between, each in its turn of the modes.
-    let mut draw = Random(count);
+    let mut draw = Dice(count);
     let mut numbers: Vec<_> = (0..some)
         .map(|n| match n {
             0 => 0,
@@ -123,7 +125,7 @@ pub fn numbers(count: u64, some: usize) -> Vec<(u64, Mode)> {
 fn any_call_of_any_verb_may_fail() {
     let recording = &*RECORDING;
     let mut report = Report::new("faults", "crash::faults");
-    let only = asked("MNEM_FAULT_STEP", SCRIPT.len());
+    let only = number("MNEM_FAULT_STEP", SCRIPT.len());
     let mut disk = Disk::of(&recording.root, &Tree::new());
     let (mut applied, mut calls) = (0, 0);
     for (number, step) in SCRIPT.iter().enumerate() {
@@ -233,7 +235,7 @@ impl Watcher for Dropping {
 fn what_a_failed_sync_dropped_is_written_again() {
     let recording = &*RECORDING;
     let mut report = Report::new("faults-dropped", "crash::faults::what_a_failed_sync_dropped");
-    let every = if asked("MNEM_FAULT_CASES", 3) > SCRIPT.len() { 1 } else { 6 };
+    let every = if number("MNEM_FAULT_CASES", 3) > SCRIPT.len() { 1 } else { 6 };
     let mut disk = Disk::of(&recording.root, &Tree::new());
     let mut applied = 0;
     for (number, step) in SCRIPT.iter().enumerate() {

@@ -15,9 +15,10 @@ use super::disk::{self, scratch};
 use super::report::Report;
 use super::script::opening;
 use super::sound;
-use super::ways::{Random, asked};
 use crate::damage::{self, drop_row, keys};
+use crate::seeds::Dice;
 use crate::support::put;
+use crate::sweep::number;
 
 /// When a worker is killed.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +118,7 @@ fn stream(root: &Path) -> Vec<u8> {
 #[test]
 fn a_repair_that_is_killed_leaves_the_store_before_or_after() {
     let mut report = Report::new("kill-repair", "crash::kill::a_repair_that_is_killed");
-    let rounds = asked("MNEM_KILL_ROUNDS", 10);
+    let rounds = number("MNEM_KILL_ROUNDS", 10_u64);
     let damaged = damage::Disk::filled(60);
     let before = stream(damaged.root());
     damaged.edit(|t| {
@@ -135,7 +136,7 @@ fn a_repair_that_is_killed_leaves_the_store_before_or_after() {
     let mut steps = 0;
     let whole = damaged.copy();
     let _ = Store::repair(whole.root(), opening(1), |_| steps += 1).unwrap();
-    let mut draw = Random(1);
+    let mut draw = Dice(1);
     let (mut stopped, mut done) = (0, 0);
     // One store for all, so that each finds what the killed ones left.
     let mut place = None;
@@ -172,13 +173,13 @@ fn a_repair_that_is_killed_leaves_the_store_before_or_after() {
         assert_eq!(kinds(place.path()), Vec::<&str>::new());
     }
     assert!(stopped > 0 && done > 0, "{stopped} {done}");
-    report.finish(rounds as u64, &format!("stopped={stopped} done={done}"));
+    report.finish(rounds, &format!("stopped={stopped} done={done}"));
 }
 
 #[test]
 fn a_process_that_is_killed_while_redb_repairs_a_file_harms_nothing() {
     let mut report = Report::new("kill-open", "crash::kill::a_process_that_is_killed");
-    let rounds = asked("MNEM_KILL_ROUNDS", 10);
+    let rounds = number("MNEM_KILL_ROUNDS", 10_u64);
     let whole = damage::Disk::filled(120);
     let before = stream(whole.root());
     // A copy of an open store is what a killed writer leaves.
@@ -190,7 +191,7 @@ fn a_process_that_is_killed_while_redb_repairs_a_file_harms_nothing() {
     disk::write(&start, place.path());
     let after = stream(whole.root());
     assert!(after != before);
-    let mut draw = Random(2);
+    let mut draw = Dice(2);
     let mut stopped = 0;
     for round in 0..rounds {
         let when = match round % 2 {
@@ -213,5 +214,5 @@ fn a_process_that_is_killed_while_redb_repairs_a_file_harms_nothing() {
     assert!(stream(place.path()) == after);
     sound(&Store::open(place.path(), opening(6)).unwrap());
     assert!(stopped > 0, "none was killed in the middle");
-    report.finish(rounds as u64, &format!("stopped={stopped}"));
+    report.finish(rounds, &format!("stopped={stopped}"));
 }

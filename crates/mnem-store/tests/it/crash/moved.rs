@@ -14,11 +14,12 @@ use super::disk::{self, Recorder, Tree, scratch, watched};
 use super::faults::{Faulty, Mode, numbers};
 use super::report::Report;
 use super::script::{SCRIPT, opening, shape};
-use super::ways::{self, asked, each_stop};
+use super::ways::each_stop;
 use super::{RECORDING, only, sound, store_in};
 use crate::damage::{self, drop_row, keys, set};
 use crate::original::{sample, told};
 use crate::support::{id, meta, note, put};
+use crate::sweep::{asked, number};
 
 type Run = Box<dyn Fn(&Path) -> Result<(), Error>>;
 type Check = Box<dyn Fn(&Path, bool)>;
@@ -208,12 +209,12 @@ fn works() -> BTreeMap<&'static str, Work> {
 
 /// Whether this work is to be done: all, or the one that is asked for.
 fn is_asked(name: &str) -> bool {
-    ways::told("MNEM_CRASH_WORK").is_none_or(|asked| asked == name)
+    asked("MNEM_CRASH_WORK").is_none_or(|asked| asked == name)
 }
 
 #[test]
 fn a_stop_leaves_what_was_or_what_is_to_be() {
-    let cases = asked("MNEM_CRASH_CASES", 4);
+    let cases = number("MNEM_CRASH_CASES", 4);
     let mut report = Report::new("crash-moved", "crash::moved::a_stop");
     let mut syncs = 0;
     for (name, Work { start, run, check }) in works() {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::disk::{Disk, Event, Tree, fingerprint};
+use crate::seeds::Dice;
 
 const WHOLE: usize = usize::MAX;
 const PAGE: usize = 4096;
@@ -11,19 +12,8 @@ const SECTOR: usize = 512;
 /// As many changes, or fewer, survive in every choice of them.
 const EXHAUSTIVE: usize = 6;
 
-/// What the environment says: the sweep runs the same tests with larger numbers.
-#[allow(clippy::disallowed_methods)] // a test may be asked for more cases; the engine may not
-pub fn told(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|text| !text.is_empty())
-}
-
 /// As many have every choice of them tried at each stop, whatever is asked for.
 const FEW: usize = 3;
-
-/// A number from the environment, or this one.
-pub fn asked(name: &str, default: usize) -> usize {
-    told(name).map_or(default, |text| text.parse().unwrap())
-}
 
 /// What survives in the way of this number: nothing; all; each beginning; all but one; one alone;
 /// every choice where they are few; and then anything, cut at whole changes, pages or sectors.
@@ -53,7 +43,7 @@ pub fn survivors(disk: &Disk, way: usize) -> Tree {
     if count <= EXHAUSTIVE && at < 1 << count {
         return disk.crash(WHOLE, |piece| at >> piece & 1 == 1);
     }
-    let mut random = Random(way as u64);
+    let mut random = Dice(way as u64);
     let grain = [WHOLE, PAGE, SECTOR][way % 3];
     let count = disk.pieces(grain);
     if way.is_multiple_of(2) {
@@ -85,26 +75,13 @@ fn chosen(disk: &Disk, point: usize, cases: usize) -> Vec<usize> {
     if structured <= cases / 2 {
         return (0..structured).chain(random(cases - structured)).collect();
     }
-    let mut draw = Random(point as u64);
+    let mut draw = Dice(point as u64);
     let some = (2..cases)
         .map(|n| if n % 2 == 0 { draw.below(structured) } else { structured + draw.below(1_000) });
     let mut ways: Vec<_> = [0, 1].into_iter().chain(some).take(cases).collect();
     ways.sort_unstable();
     ways.dedup();
     ways
-}
-
-/// `SplitMix64` (Steele, Lea and Flood, 2014).
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % end.max(1) as u64).unwrap()
-    }
 }
 
 /// A stop: after how many of the events, and in which way.
