@@ -13,7 +13,7 @@ PIP := bin/python -m pip install --quiet
 WHEEL := target/wheels/mnem_agents-*.whl
 
 # The parts of `make sweep`.
-SWEEP_PARTS := audit chaos crash flips fuzz kill properties
+SWEEP_PARTS := audit chaos crash flips fuzz kill model properties
 
 .PHONY: test test-core test-python test-adapters test-published test-mem0 test-langgraph test-openai test-mcp demo demo-svg bench sweep $(SWEEP_PARTS:%=sweep-%) reliability fuzz chaos-report fmt lint reference wheel need zsh clean
 
@@ -136,11 +136,15 @@ sweep-crash: need
 sweep-fuzz: need
 	$(SWEEP) MNEM_FUZZ_SECONDS=300 tools/python tools/fuzz.py
 
-# All tests, with many more cases of each property.
+# Random histories of every verb beside plain dicts.
+sweep-model: need
+	$(SWEEP) PROPTEST_CASES=20000 $(ENGINE_TESTS) histories
+
+# All other tests, with many more cases of each property.
 sweep-properties: need
 	PROPTEST_CASES=20000 tools/python tools/reliability.py --run properties \
-		"all tests of the Rust crates, each property at 78 times its cases" \
-		cargo test --workspace --release --locked
+		"the other tests of the Rust crates, each property at 78 times its cases" \
+		cargo test --workspace --release --locked -- --skip histories --skip crash:: --skip kill:: --skip merge_chaos::
 
 # Takes the results of the sweep over.
 reliability: need
