@@ -67,6 +67,8 @@ impl Pair {
             part.map(|(id, value)| (id.clone(), *value)).collect()
         };
         assert_eq!(memory_of(store.working_memory("n1", Some(2)).unwrap()), part(&working, ""));
+        let scan = store.scan_working_memory("n1", Some(2)).unwrap();
+        assert_eq!(memory_of(scan.memory().unwrap()), part(&working, ""));
         let snapshot = store.snapshot().unwrap();
         let versions = snapshot.versions("n1", Some(&id("n12")), Some(2)).unwrap();
         let found: Vec<_> = versions.into_iter().map(|(id, _)| id.to_string()).collect();

@@ -51,6 +51,7 @@ const READS: &[&str] = &[
     "resolve",
     "resolve_or_head",
     "root",
+    "scan_working_memory",
     "snapshot",
     "snapshot_at",
     "snapshot_at_hand",
