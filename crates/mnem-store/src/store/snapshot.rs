@@ -99,6 +99,7 @@ impl Snapshot {
     /// What [`Snapshot::get`] would answer, as far as that can be told without waiting for a disk
     /// or for anybody; else none.
     pub fn get_at_hand(&self, id: &NodeId) -> Option<Option<Arc<MemoryNode>>> {
+        self.engine.check_process().ok()?;
         match state::get(&AtHand(&self.engine), self.state?, id).ok()? {
             None => Some(None),
             Some(version) => {
