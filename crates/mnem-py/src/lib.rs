@@ -13,6 +13,9 @@ mod types;
 
 use pyo3::prelude::*;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The compiled part of the `mnem` package.
 #[pymodule]
 mod _mnem {
