@@ -59,7 +59,8 @@ impl Store {
     /// Saves what can be read of a damaged store. The store must be open nowhere in this process.
     ///
     /// Every object that can be read goes into a fresh data file, and the records with it; what
-    /// follows from commits, and the index, are made anew. A branch that is not where its newest
+    /// follows from commits, and the index, are made anew, and nodes of trees that cannot be read,
+    /// from the records. A branch that is not where its newest
     /// record says goes there; one whose commit is lost, or whose tree has a hole, goes to the
     /// newest of its commits that can be read and written. Commits that nothing leads to any more
     /// get a branch named `recovered-` and their id. HEAD, where it says nothing, goes to the
@@ -186,7 +187,12 @@ fn save(
     let switched = switch(directory, config, Old::Kept, environment, fill, durable)?;
     let (path, (saved, left)) = switched;
     tell(Stage::Switched);
-    let lost = findings.iter().filter(|finding| is_loss(finding)).cloned();
+    // Each object stands in one entry: when so many were made again, the entries held no more.
+    let entries: u64 = findings.iter().map(unread_entries).sum();
+    let is_whole = saved.rebuilt == entries;
+    let is_loss =
+        |finding: &&Finding| is_loss(finding) && !(is_whole && unread_entries(finding) > 0);
+    let lost = findings.iter().filter(is_loss).cloned();
     let left = left.into_iter().filter(|finding| !finding.is_warning());
     let losses: BTreeSet<_> = lost.chain(left).collect();
     Ok(Repair {
@@ -218,6 +224,14 @@ fn is_in_data(finding: &Finding) -> bool {
 fn is_loss(finding: &Finding) -> bool {
     use Finding::{Entries, Row, Staged};
     matches!(finding, Entries { .. } | Row(_) | Staged { .. })
+}
+
+/// How many entries it says cannot be read.
+fn unread_entries(finding: &Finding) -> u64 {
+    match finding {
+        Finding::Entries { first, last, .. } => last.saturating_sub(*first).saturating_add(1),
+        _ => 0,
+    }
 }
 
 /// What a check finds in the new file.

@@ -2,7 +2,9 @@
 //! anew, and branches put where they belong.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use crate::backend::cache::Objects;
 use crate::backend::redb::RedbBackend;
 use crate::backend::{
     Backend, Batch, Change, ChangeSet, Derived, Entry, Expected, Flaw, Found, LocalTable, Number,
@@ -13,7 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId, ObjectId};
 use crate::index::{Position, below};
 use crate::object::{Commit, Object};
-use crate::state;
+use crate::state::{self, EntryEdits};
 use crate::store::engine::Engine;
 
 /// Who repairs, in the records of branches that a repair moved.
@@ -30,14 +32,17 @@ const BATCH_BYTES: usize = 8 << 20;
 pub(super) struct Saved {
     /// Objects that are in the new file.
     pub(super) objects: u64,
+    /// How many of them could not be read, and were made again.
+    pub(super) rebuilt: u64,
     /// Branches that stand elsewhere than before.
     pub(super) moved: Vec<(BranchName, Option<CommitId>)>,
 }
 
-/// A damaged store on its way into a new file. What it keeps is where commits stand, and branches.
+/// A damaged store on its way into a new file. What it keeps is which objects it has seen, where
+/// commits stand, branches, and the entries of one state.
 pub(super) struct Salvage<'e> {
     engine: &'e Engine,
-    new: &'e RedbBackend,
+    new: Objects,
     batch: Batch,
     bytes: usize,
     entries: u64,
@@ -47,6 +52,10 @@ pub(super) struct Salvage<'e> {
     fresh: Option<(CommitId, Commit)>,
     /// The last entry that cannot be read.
     gap: Option<u64>,
+    /// Whether an entry of the commit that comes next cannot be read.
+    is_torn: bool,
+    /// The commits that follow such entries, in the order of the log.
+    torn: Vec<CommitId>,
     branches: BTreeMap<BranchName, CommitId>,
     /// Where the newest record of a branch moved it.
     newest: BTreeMap<BranchName, (u64, Option<CommitId>)>,
@@ -55,10 +64,11 @@ pub(super) struct Salvage<'e> {
 }
 
 impl<'e> Salvage<'e> {
-    pub(super) fn new(engine: &'e Engine, new: &'e RedbBackend) -> Self {
+    pub(super) fn new(engine: &'e Engine, new: &Arc<RedbBackend>) -> Self {
+        let new = Arc::clone(new) as Arc<dyn Backend>;
         Self {
             engine,
-            new,
+            new: Objects::new(new, engine.environment.cache_bytes),
             batch: Batch::default(),
             bytes: 0,
             entries: 0,
@@ -66,6 +76,8 @@ impl<'e> Salvage<'e> {
             positions: BTreeMap::new(),
             fresh: None,
             gap: None,
+            is_torn: false,
+            torn: Vec::new(),
             branches: BTreeMap::new(),
             newest: BTreeMap::new(),
             unnamed: BTreeSet::new(),
@@ -84,9 +96,10 @@ impl<'e> Salvage<'e> {
         ended?;
         self.end_commit()?;
         self.publish()?;
+        let rebuilt = self.rebuild_states()?;
         let moved = self.restore_branches()?;
         self.publish()?;
-        Ok(Saved { objects: self.objects.len() as u64, moved })
+        Ok(Saved { objects: self.objects.len() as u64, rebuilt, moved })
     }
 
     fn take(&mut self, found: Found) -> Result<(), Error> {
@@ -97,6 +110,9 @@ impl<'e> Salvage<'e> {
                     if let Object::Commit(commit) = decoded(&object)? {
                         for parent in &commit.parents {
                             self.unnamed.remove(parent);
+                        }
+                        if std::mem::take(&mut self.is_torn) {
+                            self.torn.push(object.id().into());
                         }
                         self.fresh = Some((object.id().into(), commit));
                     }
@@ -115,7 +131,10 @@ impl<'e> Salvage<'e> {
                     self.added()?;
                 }
             }
-            Found::Flaw(Flaw::Entry(Number(number), _)) => self.gap = Some(number),
+            Found::Flaw(Flaw::Entry(Number(number), _)) => {
+                self.gap = Some(number);
+                self.is_torn = true;
+            }
             Found::Flaw(_) => {}
         }
         Ok(())
@@ -131,7 +150,7 @@ impl<'e> Salvage<'e> {
 
     fn publish(&mut self) -> Result<(), Error> {
         self.bytes = 0;
-        Ok(self.new.publish(&std::mem::take(&mut self.batch))?)
+        Ok(self.new.backend().publish(&std::mem::take(&mut self.batch))?)
     }
 
     /// A commit whose record is lost gets one as a commit has that came without a move.
@@ -206,7 +225,7 @@ impl<'e> Salvage<'e> {
                 .map(|change| change.map(|c| (c.id, Change { old: c.old, new: c.new })))
                 .collect()
         });
-        known(changes)
+        found(changes)
     }
 
     /// Whether a row says something still: a draft whose node is lost does not.
@@ -216,9 +235,63 @@ impl<'e> Salvage<'e> {
         }
         let id = NodeId::from_stored(String::from_utf8_lossy(key));
         match NodeVersionId::from_slice(value) {
-            Some(version) => Ok(known(self.engine.node_at(&id, version))?.is_some()),
+            Some(version) => Ok(found(self.engine.node_at(&id, version))?.is_some()),
             None => Ok(false),
         }
+    }
+
+    /// Makes the tree nodes again that stood in the entries which cannot be read: records say which
+    /// entries a state has, and these decide its nodes. The hash of the root says whether it is so.
+    fn rebuild_states(&mut self) -> Result<u64, Error> {
+        let read = self.objects.len();
+        let mut known = (None, EntryEdits::new());
+        for id in std::mem::take(&mut self.torn) {
+            let Some(entries) = self.entries_of(id, &mut known)? else { continue };
+            let Some(commit) = found(self.engine.objects.commit(id))? else { continue };
+            let edited = state::edit(&self.engine.objects, None, entries)?;
+            if edited.root != commit.state {
+                continue;
+            }
+            for object in edited.objects {
+                if self.objects.insert(object.id()) {
+                    self.bytes += object.bytes().len();
+                    self.batch.object(object);
+                    self.added()?;
+                }
+            }
+        }
+        self.publish()?;
+        Ok((self.objects.len() - read) as u64)
+    }
+
+    /// The entries of the state of a commit, from the change sets of its line, read on from those
+    /// of a commit below it; none where one is lost.
+    fn entries_of<'k>(
+        &self,
+        id: CommitId,
+        known: &'k mut (Option<CommitId>, EntryEdits),
+    ) -> Result<Option<&'k EntryEdits>, Error> {
+        let view = self.new.view()?;
+        let mut line = Vec::new();
+        let mut next = Some(id);
+        while let Some(id) = next.filter(|_| next != known.0) {
+            let Some((_, record)) = view.record(&id)? else { return Ok(None) };
+            let Some(commit) = found(self.engine.objects.commit(id))? else { return Ok(None) };
+            line.push(record.changes().clone());
+            next = commit.parents.first().copied();
+        }
+        let (at, entries) = known;
+        if next.is_none() {
+            entries.clear();
+        }
+        for (node, change) in line.into_iter().rev().flatten() {
+            match change.new {
+                Some(version) => entries.insert(node, Some(version)),
+                None => entries.remove(&node),
+            };
+        }
+        *at = Some(id);
+        Ok(Some(entries))
     }
 
     /// Puts every branch where it belongs, and says which were moved.
@@ -259,10 +332,10 @@ impl<'e> Salvage<'e> {
     /// be edited there. Where no tree is whole, the newest commit that is there.
     fn standing(&self, name: &BranchName, wanted: CommitId) -> Result<Option<CommitId>, Error> {
         let is_there = |commit: &CommitId| self.objects.contains(&(*commit).into());
-        let objects = &self.engine.objects;
+        let objects = &self.new;
         let is_whole = |commit: CommitId| {
             let whole = objects.commit(commit).and_then(|c| state::verify(objects, c.state));
-            Ok::<_, Error>(known(whole)?.is_some())
+            Ok::<_, Error>(found(whole)?.is_some())
         };
         if is_whole(wanted)? {
             return Ok(Some(wanted));
@@ -302,7 +375,7 @@ fn decoded(object: &Encoded) -> Result<Object, Error> {
 }
 
 /// An answer, or none where what it takes is damaged or missing.
-fn known<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(error) if error.kind() == ErrorKind::CorruptStore => Ok(None),

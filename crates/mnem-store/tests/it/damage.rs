@@ -1,9 +1,11 @@
 //! A store that has used everything, and ways to damage it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use mnem_store::ops::{Changes, Finding, MergeOptions, MergeOutcome, UndoOutcome};
 use mnem_store::store::local::LocalEdit;
@@ -156,6 +158,30 @@ pub fn drop_row(transaction: &WriteTransaction, table: &'static str, key: &[u8])
     assert!(rows.remove(key).unwrap().is_some());
 }
 
+/// Does what may panic a thousand times and says it itself: redb panics on damage, and is caught.
+/// The hook is the process's, and other tests run beside this one: only this thread is quiet.
+pub fn quiet<T>(task: impl FnOnce() -> T) -> T {
+    thread_local!(static IS_QUIET: Cell<bool> = const { Cell::new(false) });
+    static HOOK: Once = Once::new();
+    struct Quiet;
+    impl Drop for Quiet {
+        fn drop(&mut self) {
+            IS_QUIET.set(false);
+        }
+    }
+    HOOK.call_once(|| {
+        let tell = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !IS_QUIET.get() {
+                tell(panic);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let _quiet = Quiet;
+    task()
+}
+
 /// Flips a bit of random bytes of a store of some megabytes, and once those of these numbers that
 /// come later: they found something. One that fails says which it was, and `MNEM_FLIP` asks for one
 /// alone.
@@ -170,9 +196,6 @@ pub fn flips(count: u64, later: &[u64], mut each: impl FnMut(u64, &Disk)) {
         .filter(|(_, page)| page.iter().any(|byte| *byte != 0))
         .map(|(page, _)| page * 4096)
         .collect();
-    let hook = std::panic::take_hook();
-    // redb panics on damage, and is caught; backtraces say nothing.
-    std::panic::set_hook(Box::new(|_| {}));
     let mut random = 7_u64;
     let mut failed = None;
     for number in 0..count.max(last + 1) {
@@ -192,11 +215,10 @@ pub fn flips(count: u64, later: &[u64], mut each: impl FnMut(u64, &Disk)) {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (random >> 60 & 7);
         fs::write(disk.file("store.redb"), &bytes).unwrap();
-        if let Err(reason) = catch_unwind(AssertUnwindSafe(|| each(number, &disk))) {
+        if let Err(reason) = catch_unwind(AssertUnwindSafe(|| quiet(|| each(number, &disk)))) {
             failed = Some(format!("flip {number}, of the byte {at}: {}", said(&*reason)));
             break;
         }
     }
-    std::panic::set_hook(hook);
     assert!(failed.is_none(), "{}", failed.unwrap());
 }

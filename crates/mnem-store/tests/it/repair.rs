@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use mnem_store::backend::Record;
+use mnem_store::codec::Encoded;
+use mnem_store::object::Object;
 use mnem_store::ops::log::LogOptions;
-use mnem_store::ops::{Finding, Repair, Stage};
+use mnem_store::ops::{Changes, Finding, Repair, Stage};
 use mnem_store::{BranchName, CommitId, Entropy, Environment, Error, ErrorKind, NodeId, Store};
 use redb::{ReadableTable, WriteTransaction};
 
 use crate::damage::{Definition, Disk, bytes, copy_of, drop_row, flips, keys, set};
-use crate::support::{environment, id, put, remove};
+use crate::support::{environment, id, meta, note, put, remove};
 use crate::sweep::tell_held;
 
 /// Randomness that is new each time, so that a name that is drawn anew is new.
@@ -183,6 +185,39 @@ fn ruin(t: &WriteTransaction, tags: &[u8]) {
     assert!(!all.is_empty());
     for (key, _) in all {
         rows.insert(key.as_slice(), b"ruined by hand".as_slice()).unwrap();
+    }
+}
+
+/// Records say what a state has, so a node of its tree that is lost follows from them.
+#[test]
+fn a_lost_node_of_a_tree_is_made_again() {
+    let whole = Disk::filled(20);
+    let before = says(&whole.open());
+    let mut trees = Vec::new();
+    whole.edit(|t| {
+        let rows = t.open_table(Definition::new("log")).unwrap();
+        for row in rows.iter().unwrap() {
+            let (key, value) = row.unwrap();
+            let object = value.value().strip_prefix(&[0]).map(|sealed| &sealed[..sealed.len() - 8]);
+            if object
+                .is_some_and(|bytes| matches!(Encoded::decode(bytes), Ok((_, Object::State(_)))))
+            {
+                trees.push(key.value().to_vec());
+            }
+        }
+    });
+    assert!(trees.len() > 40);
+    for at in (0..trees.len()).step_by(9).chain([trees.len() - 1]) {
+        let disk = whole.copy();
+        disk.edit(|t| {
+            let mut rows = t.open_table(Definition::new("log")).unwrap();
+            rows.insert(trees[at].as_slice(), b"ruined by hand".as_slice()).unwrap();
+        });
+        let repaired = repair(&disk);
+        assert!(!repaired.findings.is_empty());
+        assert_eq!(repaired.losses, [], "{at}");
+        assert_eq!(repaired.moved, [], "{at}");
+        assert_eq!(says(&disk.open()), before, "{at}");
     }
 }
 
@@ -429,7 +464,7 @@ fn a_stop_at_any_step_leaves_the_store_before_or_after() {
 }
 
 fn random_repairs(count: u64) -> String {
-    let (mut repaired, mut refused) = (0, 0);
+    let (mut repaired, mut refused, mut torn) = (0, 0, 0);
     flips(count, &[], |_, disk| {
         let copy = copy_of(disk.root());
         let damaged = !copy.findings().is_empty();
@@ -440,7 +475,14 @@ fn random_repairs(count: u64) -> String {
                 // What is left is what was lost.
                 let left = copy.findings();
                 assert!(left.iter().all(|one| repair.losses.contains(one)), "{left:?}");
-                put(&copy.open(), "plan", "goes on");
+                let changes = Changes::from([(id("plan"), Some(note("plan", "goes on")))]);
+                if let Err(error) = copy.open().write(changes, &meta("it goes on")) {
+                    // The records are lost too that would say what stood in the tree.
+                    let said = error.to_string();
+                    let lost = said.split(' ').find(|word| word.len() == 64).unwrap_or(&said);
+                    assert!(left.iter().any(|one| one.to_string().contains(lost)), "{said}");
+                    torn += 1;
+                }
             }
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::CorruptStore, "{error}");
@@ -448,8 +490,8 @@ fn random_repairs(count: u64) -> String {
             }
         }
     });
-    let told = format!("{repaired} repaired, {refused} refused");
-    assert!(repaired > refused, "{told}");
+    let told = format!("{repaired} repaired, {torn} with a hole in the tree; {refused} refused");
+    assert!(repaired > refused && torn * 100 <= repaired, "{told}");
     told
 }
 

@@ -271,7 +271,10 @@ impl Moment {
             return Ok(Some(*number));
         }
         let places = self.places()?;
-        let Some(value) = places.get(id.as_bytes())? else { return Ok(None) };
+        let Some(value) = places.get(id.as_bytes())? else {
+            self.trust(WHERE)?;
+            return Ok(None);
+        };
         let (_, number) =
             rows::decode_place(&value).ok_or_else(|| places.damaged(id.as_bytes()))?;
         Ok(Some(number))
