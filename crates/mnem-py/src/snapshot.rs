@@ -2,6 +2,10 @@
 
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value
 
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use mnem_store::object::MemoryNode;
 use mnem_store::store::snapshot::Scan;
 use mnem_store::{Error, NodeId, Snapshot};
 use pyo3::prelude::*;
@@ -71,6 +75,9 @@ impl PySnapshot {
     }
 }
 
+/// What a scan reads at once.
+type Piece = Result<Vec<Arc<MemoryNode>>, Error>;
+
 /// A node, or `None`.
 ///
 /// What is at hand is answered with the lock of Python kept: to get it back under load costs more
@@ -104,7 +111,7 @@ pub fn exists(
 }
 
 /// A `dict` from node id to `MemoryNode`, in the order of the ids. What is not Python's yet is
-/// never more than a piece.
+/// never more than two pieces: while one becomes Python's, another thread reads the next.
 pub fn memory(
     py: Python<'_>,
     scan: impl FnOnce() -> Result<Scan, Error> + Send,
@@ -112,10 +119,23 @@ pub fn memory(
     let mut scan = py.detach(scan)?;
     let nodes = types::Nodes::of_many(py)?;
     let memory = PyDict::new(py);
-    while let Some(piece) = py.detach(|| scan.next()) {
-        for node in piece? {
-            nodes.put(&memory, &node)?;
+    let fill = |pieces: &mut (dyn Iterator<Item = Piece> + Send)| {
+        while let Some(piece) = py.detach(|| pieces.next()) {
+            for node in piece? {
+                nodes.put(&memory, &node)?;
+            }
         }
+        Ok::<_, Failure>(())
+    };
+    if scan.is_long() {
+        thread::scope(|threads| {
+            let (ahead, pieces) = mpsc::sync_channel(0);
+            // It ends when nobody takes them any more.
+            threads.spawn(move || scan.try_for_each(|piece| ahead.send(piece)));
+            fill(&mut pieces.into_iter())
+        })?;
+    } else {
+        fill(&mut scan)?;
     }
     Ok(memory)
 }

@@ -126,6 +126,11 @@ impl Scan {
         Self { engine: Arc::clone(engine), ahead: versions.into_iter(), is_long }
     }
 
+    /// Whether it is of more than one piece.
+    pub fn is_long(&self) -> bool {
+        self.is_long
+    }
+
     /// All that is ahead.
     pub fn memory(self) -> Result<Memory, Error> {
         let mut memory = Memory::new();
