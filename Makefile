@@ -142,8 +142,8 @@ sweep-model: need
 
 # All other tests, with many more cases of each property.
 sweep-properties: need
-	PROPTEST_CASES=20000 tools/python tools/reliability.py --run properties \
-		"the other tests of the Rust crates, each property at 78 times its cases" \
+	PROPTEST_CASES=5120 tools/python tools/reliability.py --run properties \
+		"the other tests of the Rust crates, each property at 20 times its cases" \
 		cargo test --workspace --release --locked -- --skip histories --skip crash:: --skip kill:: --skip merge_chaos::
 
 # Takes the results of the sweep over.

@@ -1,4 +1,6 @@
 //! A repair saves what can be read, lists what cannot, and leaves the damaged file alone.
+//!
+//! Long: each kind of damage has its repair.
 
 use std::collections::BTreeMap;
 use std::fs;
