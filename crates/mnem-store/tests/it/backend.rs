@@ -395,6 +395,22 @@ fn a_flipped_bit_is_an_error_or_is_not_seen() {
     }
 }
 
+/// What redb notes of a table: a bit there can take all its rows away without a word.
+#[test]
+fn a_flipped_bit_in_the_list_of_tables_is_an_error_or_is_not_seen() {
+    let list = |bytes: &[u8]| {
+        let is_listed = |page: &[u8]| page.windows(18).any(|part| part == b"staging_tombstones");
+        let lists = bytes.chunks(4096).map(is_listed).collect::<Vec<_>>();
+        used(bytes)
+            .into_iter()
+            .filter(|place| place % 8 == 0 && lists[place / 4096] && place % 4096 < 1_200)
+            .collect()
+    };
+    for commits in [1, 256] {
+        flip(commits, true, list);
+    }
+}
+
 /// With every page checked at open: without, some bits in redb's notes about free pages end the
 /// process (see the backend's documentation).
 #[test]

@@ -344,6 +344,9 @@ impl Moment {
         limit: usize,
     ) -> Result<Vec<(Number, Record)>, Fault> {
         let log = &self.log;
+        if self.pending.end == 0 {
+            self.trust(LOG)?;
+        }
         let mut found = Vec::new();
         let mut next = before.map_or(self.pending.end, |before| before.0.min(self.pending.end));
         let end = Bound::Excluded(rows::encode_number(next).to_vec());
@@ -464,6 +467,7 @@ impl Moment {
         if range.is_empty() {
             return Ok(Vec::new());
         }
+        self.trust(WHERE)?;
         let places = self.places()?;
         let [start, end] = [range.start(), range.end()].map(|id| id.as_bytes().to_vec());
         let range_of_keys = (Bound::Included(start), Bound::Included(end));
