@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::backend::cache::Objects;
 use crate::backend::{ChangeSet, Derived, Position, Skip};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::id::CommitId;
 
 /// Where a commit stands: from its record, else by walking until records answer.
@@ -86,7 +86,7 @@ pub(crate) fn below(
         let to_parent = Skip { height: parent.height, commit: id };
         skip = Some(match parent.skip {
             None => to_parent,
-            Some(first) => match of(first.commit)?.skip {
+            Some(first) => match jump_of(of(first.commit))? {
                 Some(second)
                     if parent.height.saturating_sub(first.height)
                         == first.height.saturating_sub(second.height) =>
@@ -98,4 +98,12 @@ pub(crate) fn below(
         });
     }
     Ok(Position { generation, height, skip })
+}
+
+/// The jump from a commit; none from one that is lost, for a jump saves steps and no more.
+fn jump_of(position: Result<Position, Error>) -> Result<Option<Skip>, Error> {
+    match position {
+        Err(error) if error.kind() == ErrorKind::CorruptStore => Ok(None),
+        position => Ok(position?.skip),
+    }
 }
