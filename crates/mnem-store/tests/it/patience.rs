@@ -103,6 +103,24 @@ fn each_handle_waits_for_as_long_as_it_says() {
     assert_eq!(short.snapshot().unwrap().count().unwrap(), 3, "who gave up wrote nothing");
 }
 
+/// A long scan is read on by another thread while one makes something of what was read.
+#[test]
+fn a_scan_waits_on_another_thread_for_as_long_as_its_handle_says() {
+    let (directory, long, lock, watch) = store(LONG);
+    lock.unlock().unwrap();
+    drop(long);
+    let _long = Store::open(directory.path(), patient(LONG, &watch)).unwrap();
+    let quick = Environment { busy_timeout: SHORT, ..environment() };
+    let short = Store::open(directory.path(), quick).unwrap();
+    let mut scan = short.snapshot().unwrap().scan("", None).unwrap();
+    while lock.try_lock().is_err() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let read = thread::scope(|scope| scope.spawn(|| scan.next()).join().unwrap()).unwrap();
+    let error = read.unwrap_err();
+    assert!(error.to_string().ends_with("waited 0.1 s"), "{error}");
+}
+
 #[test]
 fn a_wait_that_is_told_to_stop_stops() {
     let (_directory, store, lock, watch) = store(LONG);
