@@ -200,3 +200,21 @@ fn a_repair_is_told_to_its_caller_and_to_who_waits() {
     opened.close();
     assert_eq!(std::fs::read_to_string(&holder).unwrap().split(' ').nth(1), Some("free"));
 }
+
+/// A thread of the store's own may be about to let it go when the last handle is closed.
+#[test]
+fn a_store_that_is_closed_is_let_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = InitOptions::default();
+    Store::init(directory.path(), &options, environment()).unwrap().close();
+    let lock = File::open(directory.path().join(".mnem/lock")).unwrap();
+    for round in 0..200 {
+        let idle = Duration::from_millis(2);
+        let store = Store::open(directory.path(), Environment { idle, ..environment() }).unwrap();
+        put(&store, "round", &round.to_string());
+        thread::sleep(Duration::from_micros(round * 100));
+        store.close();
+        assert!(lock.try_lock().is_ok(), "in round {round}");
+        lock.unlock().unwrap();
+    }
+}
