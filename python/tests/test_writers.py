@@ -93,19 +93,25 @@ def test_a_stopped_holder_is_named(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process there is sent no interrupt")
-@pytest.mark.parametrize("call", ["open", "write"])
+@pytest.mark.parametrize("call", ["open", "write", "scan"])
 def test_an_interrupt_ends_a_wait(tmp_path, call):
     fcntl = pytest.importorskip("fcntl")
     with mnem.init(tmp_path) as store:
-        agents.remember(store, "a", 1)
+        # So many that another thread reads them.
+        store.write({f"n{number}": number for number in range(5_000)}, message="many")
     program = (
         "import sys, mnem\n"
         "def opened(): return mnem.open(sys.argv[1], busy_timeout=600)\n"
-        "store = opened() if sys.argv[2] == 'write' else None\n"
+        "store = None if sys.argv[2] == 'open' else opened()\n"
+        "tip = store and store.head_commit()\n"
+        # What is read without the file: the commit and its tree, and of no node what it says.
+        "if tip: store.changed_by(tip)\n"
+        "calls = {'open': opened, 'scan': lambda: store.state_at(tip)}\n"
+        "calls['write'] = lambda: store.write({'b': 1}, message='m')\n"
         "print('ready', flush=True)\n"
         "sys.stdin.readline()\n"
         "print('waits', flush=True)\n"
-        "try: store.write({'b': 1}, message='m') if store else opened()\n"
+        "try: calls[sys.argv[2]]()\n"
         "except KeyboardInterrupt: print('interrupted', flush=True)\n"
     )
     with (

@@ -3,6 +3,8 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mnem_store::object::ContentError;
 use mnem_store::{Error, ErrorKind, Waiting};
@@ -28,6 +30,14 @@ impl From<Error> for Failure {
 
 thread_local! {
     static INTERRUPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+    /// Whether nobody wants what this thread does, of one that works for another.
+    static GIVEN_UP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Says that this thread works for another, which looks after the signals of Python, and may wait
+/// for this one with Python's lock held. It sets the flag when it wants no more.
+pub fn work_for_another(given_up: Arc<AtomicBool>) {
+    GIVEN_UP.set(Some(given_up));
 }
 
 /// Lets Python handle its signals while a call waits: Ctrl-C ends the wait.
@@ -37,6 +47,12 @@ pub struct Signals;
 impl Waiting for Signals {
     #[allow(clippy::redundant_closure_for_method_calls)] // the method is of one lifetime only
     fn check(&self) -> Result<(), Error> {
+        if let Some(given_up) = GIVEN_UP.with_borrow(Clone::clone) {
+            if given_up.load(Ordering::SeqCst) {
+                return Err(Error::new(ErrorKind::Io, "nobody wants this any more"));
+            }
+            return Ok(());
+        }
         Python::attach(|py| py.check_signals()).map_err(|raised| {
             INTERRUPT.set(Some(raised));
             Error::new(ErrorKind::Io, "the call was interrupted while it waited")

@@ -2,8 +2,11 @@
 
 #![allow(clippy::needless_pass_by_value)] // Python hands arguments over by value
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
 use mnem_store::object::MemoryNode;
 use mnem_store::store::snapshot::Scan;
@@ -12,8 +15,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::convert::Text;
-use crate::errors::{Failure, guarded};
+use crate::errors::{Failure, guarded, work_for_another};
 use crate::types;
+
+/// How often who waits for another thread looks whether Python has a signal for it.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Memory at one commit.
 ///
@@ -119,23 +125,37 @@ pub fn memory(
     let mut scan = py.detach(scan)?;
     let nodes = types::Nodes::of_many(py)?;
     let memory = PyDict::new(py);
-    let fill = |pieces: &mut (dyn Iterator<Item = Piece> + Send)| {
-        while let Some(piece) = py.detach(|| pieces.next()) {
-            for node in piece? {
-                nodes.put(&memory, &node)?;
-            }
-        }
-        Ok::<_, Failure>(())
+    let put = |piece: Piece| {
+        piece?.iter().try_for_each(|node| nodes.put(&memory, node)).map_err(Failure::from)
     };
     if scan.is_long() {
         thread::scope(|threads| {
-            let (ahead, pieces) = mpsc::sync_channel(0);
+            let (ahead, mut pieces) = mpsc::sync_channel(0);
+            let given_up = Arc::new(AtomicBool::new(false));
+            let is_given_up = Arc::clone(&given_up);
             // It ends when nobody takes them any more.
-            threads.spawn(move || scan.try_for_each(|piece| ahead.send(piece)));
-            fill(&mut pieces.into_iter())
+            threads.spawn(move || {
+                work_for_another(is_given_up);
+                scan.try_for_each(|piece| ahead.send(piece))
+            });
+            let filled = loop {
+                let waited = &mut pieces;
+                let step = match py.detach(move || waited.recv_timeout(LOOK)) {
+                    Ok(piece) => put(piece),
+                    Err(RecvTimeoutError::Timeout) => py.check_signals().map_err(Failure::from),
+                    Err(RecvTimeoutError::Disconnected) => break Ok(()),
+                };
+                if step.is_err() {
+                    break step;
+                }
+            };
+            given_up.store(true, Ordering::SeqCst);
+            filled
         })?;
     } else {
-        fill(&mut scan)?;
+        while let Some(piece) = py.detach(|| scan.next()) {
+            put(piece)?;
+        }
     }
     Ok(memory)
 }

@@ -19,6 +19,8 @@ pub struct Counts {
     pub object_reads: u64,
     /// Questions to a view about anything else.
     pub other_reads: u64,
+    /// Local rows in the answers.
+    pub rows: u64,
     /// Batches that landed.
     pub publishes: u64,
     /// Objects that the landed batches added to those already stored.
@@ -83,6 +85,7 @@ impl<B: Backend> Backend for Counting<B> {
             self.with(|counts| match question {
                 Question::Object => counts.object_reads += 1,
                 Question::Other => counts.other_reads += 1,
+                Question::Answered { rows } => counts.rows += rows,
             });
             Ok(())
         };
@@ -153,7 +156,11 @@ impl<B: Backend> Backend for Failing<B> {
 
     fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
         self.call()?;
-        Ok(Box::new(Watched { inner: self.inner.view()?, before: |_| self.call() }))
+        let before = |question| match question {
+            Question::Object | Question::Other => self.call(),
+            Question::Answered { .. } => Ok(()),
+        };
+        Ok(Box::new(Watched { inner: self.inner.view()?, before }))
     }
 
     fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
@@ -175,6 +182,10 @@ impl<B: Backend> Backend for Failing<B> {
 enum Question {
     Object,
     Other,
+    /// None: the rows that were asked for are here.
+    Answered {
+        rows: u64,
+    },
 }
 
 /// A view that does something before each question.
@@ -240,7 +251,9 @@ impl<F: Fn(Question) -> Result<(), BackendError>> View for Watched<'_, F> {
 
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError> {
         (self.before)(Question::Other)?;
-        self.inner.rows(table, range)
+        let rows = self.inner.rows(table, range)?;
+        (self.before)(Question::Answered { rows: rows.len() as u64 })?;
+        Ok(rows)
     }
 
     fn ids(

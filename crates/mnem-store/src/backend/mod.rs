@@ -198,7 +198,8 @@ pub trait View {
         Ok(found.iter().map(|(number, record)| (*number, record.stands())).collect())
     }
 
-    /// Local rows in the order of their keys.
+    /// Local rows in the order of their keys. Of [`LocalTable::Staging`] and
+    /// [`LocalTable::StagingTombstones`], a row that was lost is an error to who asks for all.
     fn rows(&self, table: LocalTable, range: RowRange) -> Result<Vec<LocalRow>, BackendError>;
 
     /// Every stored, unerased object of a range, in id order.

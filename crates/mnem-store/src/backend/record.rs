@@ -27,7 +27,7 @@ pub struct Record {
     pub derived: Option<Derived>,
 }
 
-/// The verb that moved a branch, as `mnem reflog` will spell it.
+/// The verb that moved a branch, as `mnem reflog` spells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation(Cow<'static, str>);
 
@@ -54,7 +54,6 @@ impl Operation {
     pub const REPAIR: Self = Self::named("repair");
     /// A deleted branch.
     pub const DELETE: Self = Self::named("delete");
-
     /// A commit that came with the store's old format, and moved no branch here.
     pub const MIGRATE: Self = Self::named("migrate");
 

@@ -1,8 +1,8 @@
 //! The commits that changed a node, from the records that name it.
 //!
-//! An answer is used only where it holds together: what a change left is what the next one
-//! found, from end to end, as the objects say it. Otherwise, and where records do not go back to the root, there is no
-//! answer, and the plain walk over the objects gives it.
+//! An answer is used only where it holds together: what a change left is what the next one found,
+//! from end to end, as the objects say it. Otherwise, and where records do not go back to the root,
+//! there is no answer, and the plain walk over the objects gives it.
 
 use super::line::{at_height, is_on_line, is_recorded};
 use super::position;
@@ -63,8 +63,9 @@ pub fn never_changed(objects: &Objects, tip: CommitId, node: &NodeId) -> Result<
 }
 
 /// Every commit on the line of first parents (`above`, `tip`] that changed a node, newest first,
-/// and what it made of it: the node says `last` at `tip`, and `first` at `above`, which is on the line, or before its root.
-/// None where the index does not tell, or names more changes than the line has commits.
+/// and what it made of it. The node says `last` at `tip`; it says `first` at `above`, which is on
+/// the line, or before the root where none is given. None where the index does not tell, or names
+/// more changes than the line has commits.
 pub fn changes_on_line(
     objects: &Objects,
     tip: CommitId,

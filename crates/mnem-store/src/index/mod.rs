@@ -1,5 +1,5 @@
-//! 5. What is derived from commits and kept in their records: generation, first-parent height
-//!    a skip link, and the nodes it changed. The walk over the objects is the truth; a record only
+//! 5. What is derived from commits and kept in their records: generation, first-parent height, a
+//!    skip link, and the nodes it changed. The walk over the objects is the truth; a record only
 //!    makes it shorter.
 
 pub mod changes;

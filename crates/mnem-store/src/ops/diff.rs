@@ -109,13 +109,12 @@ impl Store {
         to: DiffTarget,
     ) -> Result<ChangeSet, Error> {
         let engine = self.engine()?;
-        let head = self.tip_of(&engine)?;
         let state = |target| match target {
             DiffTarget::Nothing => Ok(None),
             DiffTarget::Commit(commit) => {
                 engine.known_commit(commit).map(|commit| Some(commit.state))
             }
-            DiffTarget::Working => Ok(Snapshot::new(&engine, head)?.state()),
+            DiffTarget::Working => Ok(Snapshot::new(&engine, self.tip_of(&engine)?)?.state()),
         };
         let (from_state, to_state) = (state(from)?, state(to)?);
         let mut changes = ChangeSet::new();

@@ -183,7 +183,9 @@ impl Store {
         let their_commit = self.resolve(theirs)?;
         let branch = self.branch_to_write(&engine, "merge")?;
         let mut settling = Settling::new(self, &engine, &branch, resolver, options);
-        settling.on_tip("merge", |settling, _, tip| settling.merge(tip, theirs, their_commit))
+        settling.on_tip("merge", |settling, start, tip| {
+            settling.merge(start, tip, theirs, their_commit)
+        })
     }
 
     /// What [`Store::merge`] would come to now, refusals included. Nothing is written: the commit
@@ -193,29 +195,30 @@ impl Store {
         let their_commit = self.resolve(theirs)?;
         let branch = self.branch_to_write(&engine, "merge")?;
         self.refuse_staged(&engine, "merge", Hint::CommitStaged)?;
-        let (_, tip) = self.starting_point(&engine, &branch)?;
+        let (start, tip) = self.starting_point(&engine, &branch)?;
         let mut settling = Settling::new(self, &engine, &branch, &StructuralOnly, options);
-        Ok(settling.merge(tip, theirs, their_commit)?.1)
+        Ok(settling.merge(start, tip, theirs, their_commit)?.1)
     }
 }
 
 impl Settling<'_> {
+    /// Merges into the commit to build on, which is the branch's own tip unless the branch is
+    /// missing.
     fn merge(
         &mut self,
+        start: Option<CommitId>,
         tip: Option<CommitId>,
         name: &str,
         theirs: CommitId,
     ) -> Result<(Batch, MergeOutcome), Error> {
         let objects = &self.engine.objects;
-        let planned = match tip {
-            None => self.fast_forward(None, theirs),
+        let planned = match start {
+            None => self.fast_forward(tip, theirs),
             Some(ours) if is_ancestor(objects, theirs, ours)? => {
                 (Batch::default(), MergeOutcome::UpToDate)
             }
-            Some(ours) if is_ancestor(objects, ours, theirs)? => {
-                self.fast_forward(Some(ours), theirs)
-            }
-            Some(ours) => return self.join(ours, name, theirs),
+            Some(ours) if is_ancestor(objects, ours, theirs)? => self.fast_forward(tip, theirs),
+            Some(ours) => return self.join(ours, tip, name, theirs),
         };
         // No conflict: at first every resolution is a stray one; on a retry none is needed.
         self.is_answered(&[])?;
@@ -230,6 +233,7 @@ impl Settling<'_> {
     fn join(
         &mut self,
         ours: CommitId,
+        tip: Option<CommitId>,
         name: &str,
         theirs: CommitId,
     ) -> Result<(Batch, MergeOutcome), Error> {
@@ -259,7 +263,7 @@ impl Settling<'_> {
         let message = format!("merge {name} into {}", self.branch);
         let parents = [ours, theirs];
         let operation = Operation::MERGE;
-        let commit = self.commit(&mut batch, Some(ours), &parents, &edits, &message, operation)?;
+        let commit = self.commit(&mut batch, tip, &parents, &edits, &message, operation)?;
         Ok((batch, MergeOutcome::Merged(commit)))
     }
 }

@@ -14,9 +14,9 @@ impl Store {
         self.refuse_bound("remove")?;
         let engine = self.engine()?;
         engine.writer.run(|| {
-            let staged = engine.staged()?;
+            let drafts = engine.staged_under(id)?;
             let committed = Snapshot::new(&engine, self.tip_of(&engine)?)?.version(id)?.is_some();
-            if !committed && !staged.nodes.contains_key(id) {
+            if !committed && !drafts.nodes.contains_key(id) {
                 return Err(
                     Error::invalid(format!("no node {id:?} in memory")).hint(Hint::ListNodes)
                 );

@@ -43,8 +43,9 @@ impl Store {
     /// ```
     pub fn export(&self, out: &mut dyn Write, progress: impl FnMut(u64)) -> Result<Carried, Error> {
         let engine = self.engine()?;
-        let branches = engine.objects.view()?.references()?;
+        // First: a branch is made before HEAD is put on it.
         let head = engine.head()?;
+        let branches = engine.objects.view()?.references()?;
         let mut export = Export {
             engine: &engine,
             out,

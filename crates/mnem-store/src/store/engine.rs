@@ -21,7 +21,7 @@ use crate::object::Commit;
 /// The directory of a store, beside the memory's owner.
 pub const STORE_DIRECTORY: &str = ".mnem";
 
-/// The file that tells one store from another; later, what a process holds while it writes.
+/// The file that tells one store from another, and that a process locks while it has the store.
 pub(crate) const LOCK_FILE: &str = "lock";
 
 /// What every handle of one store shares.
@@ -209,6 +209,13 @@ impl Engine {
                 Ok(())
             }
         }
+    }
+}
+
+impl Drop for Engine {
+    /// When the last handle is closed, so is the file.
+    fn drop(&mut self) {
+        self.writer.end();
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::iter::FusedIterator;
 use std::sync::Arc;
+use std::time::Duration;
 use std::vec;
 
 use super::engine::Engine;
-use super::{Head, Store};
+use super::{Head, Store, lease};
 use crate::error::{Error, ErrorKind};
 use crate::id::{CommitId, NodeId, NodeVersionId, StateId};
 use crate::object::{MemoryNode, StateNode};
@@ -118,12 +119,15 @@ pub struct Scan {
     ahead: vec::IntoIter<(NodeId, NodeVersionId)>,
     /// Whether there is more than a piece of it.
     is_long: bool,
+    /// How long the handle that began it waits for another process: another thread may go on.
+    patience: Option<Duration>,
 }
 
 impl Scan {
     pub(crate) fn new(engine: &Arc<Engine>, versions: Vec<(NodeId, NodeVersionId)>) -> Self {
         let is_long = versions.len() > PIECE;
-        Self { engine: Arc::clone(engine), ahead: versions.into_iter(), is_long }
+        let (engine, patience) = (Arc::clone(engine), lease::patience());
+        Self { engine, ahead: versions.into_iter(), is_long, patience }
     }
 
     /// Whether it is of more than one piece.
@@ -142,6 +146,7 @@ impl Scan {
 
     fn piece(&mut self) -> Result<Vec<Arc<MemoryNode>>, Error> {
         self.engine.check_process()?;
+        self.patience.into_iter().for_each(lease::be_patient);
         let (ids, versions): (Vec<_>, Vec<_>) = self.ahead.by_ref().take(PIECE).unzip();
         let objects = &self.engine.objects;
         let objects = if self.is_long { objects.scanning_on() } else { objects.scanning() };

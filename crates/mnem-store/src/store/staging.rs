@@ -1,12 +1,13 @@
 //! Staging: a person's scratch area, over HEAD's state. No agent is ever served from it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Store;
 use super::engine::Engine;
 use super::snapshot::{Memory, Scan, Snapshot};
-use crate::backend::{ALL_ROWS, Batch, LocalTable};
+use crate::backend::{ALL_ROWS, Batch, LocalTable, RowRange};
 use crate::error::{Error, Hint};
 use crate::id::{NodeId, NodeVersionId};
 use crate::object::MemoryNode;
@@ -48,8 +49,8 @@ impl Store {
         let engine = self.engine()?;
         let prepared = engine.prepare(node)?;
         engine.writer.run(|| {
-            let staged = engine.staged()?;
-            let current = match staged.nodes.get(&prepared.node.id) {
+            let drafts = engine.staged_under(&prepared.node.id)?;
+            let current = match drafts.nodes.get(&prepared.node.id) {
                 Some(version) => Some(*version),
                 None => {
                     Snapshot::new(&engine, self.tip_of(&engine)?)?.version(&prepared.node.id)?
@@ -77,8 +78,7 @@ impl Store {
         self.refuse_bound("unstage")?;
         let engine = self.engine()?;
         engine.writer.run(|| {
-            let staged = engine.staged()?;
-            let was = staged.nodes.contains_key(id) || staged.deletions.contains(id);
+            let was = !engine.staged_under(id)?.is_empty();
             let mut batch = Batch::default();
             if was {
                 clear(&mut batch, [id]);
@@ -155,7 +155,19 @@ impl Store {
 }
 
 impl Engine {
+    /// All that is staged. A row that was lost is an error.
     pub(crate) fn staged(&self) -> Result<Staged, Error> {
+        self.staged_in(&ALL_ROWS)
+    }
+
+    /// What is staged under one id, without a look at the other drafts: for who is about to change
+    /// that. A row that was lost is taken for none, and whoever reads all of them is told.
+    pub(crate) fn staged_under(&self, id: &NodeId) -> Result<Staged, Error> {
+        let key = || id.as_str().as_bytes().to_vec();
+        self.staged_in(&(Bound::Included(key()), Bound::Included(key())))
+    }
+
+    fn staged_in(&self, range: &RowRange) -> Result<Staged, Error> {
         let view = self.objects.view()?;
         let text = |key: Vec<u8>| {
             String::from_utf8(key)
@@ -163,14 +175,14 @@ impl Engine {
                 .map_err(|_| Error::corrupt("a staged node id is not UTF-8"))
         };
         let mut staged = Staged::default();
-        for (key, value) in view.rows(LocalTable::Staging, ALL_ROWS)? {
+        for (key, value) in view.rows(LocalTable::Staging, range.clone())? {
             let id = text(key)?;
             let version = NodeVersionId::from_slice(&value).ok_or_else(|| {
                 Error::corrupt(format!("the staged node {id:?} has no object id"))
             })?;
             staged.nodes.insert(id, version);
         }
-        for (key, _) in view.rows(LocalTable::StagingTombstones, ALL_ROWS)? {
+        for (key, _) in view.rows(LocalTable::StagingTombstones, range.clone())? {
             staged.deletions.insert(text(key)?);
         }
         Ok(staged)

@@ -321,3 +321,23 @@ fn a_short_scan_is_kept_where_a_long_one_left_no_room() {
     });
     assert!(reads[0] >= 10 && reads[1] == 0, "{reads:?}");
 }
+
+#[test]
+fn a_draft_costs_the_same_beside_many_others() {
+    let rows = [10, 1_000].map(|drafts| {
+        let disk = filled(10, 0);
+        let store = cold(&disk);
+        for number in 0..drafts {
+            store.stage(note(&format!("draft{number:05}"), "1")).unwrap();
+        }
+        store.remove(&id("n00001")).unwrap();
+        disk.take();
+        store.stage(note("one-more", "1")).unwrap();
+        store.stage(note("draft00003", "2")).unwrap();
+        store.remove(&id("n00002")).unwrap();
+        assert!(store.unstage(&id("n00001")).unwrap());
+        assert!(!store.unstage(&id("never")).unwrap());
+        disk.take().rows
+    });
+    assert!(rows[0] <= 5 && rows[0] == rows[1], "{rows:?}");
+}

@@ -477,3 +477,20 @@ fn a_plan_is_what_the_merge_comes_to_and_writes_nothing() {
     assert!(store.plan_merge(SIDE, &time).unwrap_err().to_string().contains("staged"));
     assert!(matches!(side.plan_merge("main", &time).unwrap(), MergeOutcome::Merged(_)));
 }
+
+/// Such a handle stands where its branch will be made, and a merge loses nothing of that.
+#[test]
+fn a_merge_into_a_branch_that_is_not_there_yet_begins_where_it_forks() {
+    let name = BranchName::new("agent").unwrap();
+    let (store, other) = forked(None, Some("a"), Some("a"));
+    let agent = store.on(&name, "tester").unwrap();
+    put(&other, "theirs", "1");
+    put(&store, "ours", "1");
+    store.delete_branch(&name, "tester").unwrap();
+    let options = MergeOptions::default();
+    assert!(matches!(agent.plan_merge(SIDE, &options).unwrap(), MergeOutcome::Merged(_)));
+    assert!(matches!(agent.merge(SIDE, &options).unwrap(), MergeOutcome::Merged(_)));
+    let memory = agent.snapshot().unwrap();
+    assert!(["ours", "theirs"].iter().all(|n| memory.get(&id(n)).unwrap().is_some()));
+    assert_eq!(store.branches().unwrap().get(&name).copied(), memory.commit());
+}

@@ -103,6 +103,24 @@ fn each_handle_waits_for_as_long_as_it_says() {
     assert_eq!(short.snapshot().unwrap().count().unwrap(), 3, "who gave up wrote nothing");
 }
 
+/// A long scan is read on by another thread while one makes something of what was read.
+#[test]
+fn a_scan_waits_on_another_thread_for_as_long_as_its_handle_says() {
+    let (directory, long, lock, watch) = store(LONG);
+    lock.unlock().unwrap();
+    drop(long);
+    let _long = Store::open(directory.path(), patient(LONG, &watch)).unwrap();
+    let quick = Environment { busy_timeout: SHORT, ..environment() };
+    let short = Store::open(directory.path(), quick).unwrap();
+    let mut scan = short.snapshot().unwrap().scan("", None).unwrap();
+    while lock.try_lock().is_err() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let read = thread::scope(|scope| scope.spawn(|| scan.next()).join().unwrap()).unwrap();
+    let error = read.unwrap_err();
+    assert!(error.to_string().ends_with("waited 0.1 s"), "{error}");
+}
+
 #[test]
 fn a_wait_that_is_told_to_stop_stops() {
     let (_directory, store, lock, watch) = store(LONG);
@@ -181,4 +199,22 @@ fn a_repair_is_told_to_its_caller_and_to_who_waits() {
     assert!(opened.snapshot().unwrap().get(&id("a")).unwrap().is_some());
     opened.close();
     assert_eq!(std::fs::read_to_string(&holder).unwrap().split(' ').nth(1), Some("free"));
+}
+
+/// A thread of the store's own may be about to let it go when the last handle is closed.
+#[test]
+fn a_store_that_is_closed_is_let_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = InitOptions::default();
+    Store::init(directory.path(), &options, environment()).unwrap().close();
+    let lock = File::open(directory.path().join(".mnem/lock")).unwrap();
+    for round in 0..200 {
+        let idle = Duration::from_millis(2);
+        let store = Store::open(directory.path(), Environment { idle, ..environment() }).unwrap();
+        put(&store, "round", &round.to_string());
+        thread::sleep(Duration::from_micros(round * 100));
+        store.close();
+        assert!(lock.try_lock().is_ok(), "in round {round}");
+        lock.unlock().unwrap();
+    }
 }

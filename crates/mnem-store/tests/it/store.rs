@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mnem_store::ops::log::LogOptions;
-use mnem_store::ops::{Changes, MergeOptions, MergeOutcome};
+use mnem_store::ops::{Changes, DiffTarget, MergeOptions, MergeOutcome};
 use mnem_store::{BranchName, Clock, Environment, ErrorKind, InitOptions, Store};
 
 use crate::support::{environment, id, in_memory, meta, note, put, remove};
@@ -128,4 +128,19 @@ fn a_scan_over_damage_names_the_object() {
         assert_eq!(error.to_string(), format!("the object {version} was altered"));
     }
     assert_eq!(store.working_memory("n002", None).unwrap().len(), 10);
+}
+
+#[test]
+fn what_two_commits_differ_in_is_told_whatever_head_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::init(directory.path(), &InitOptions::default(), environment()).unwrap();
+    let [first, second] = ["1", "2"].map(|text| put(&store, "a", text));
+    store.close();
+    std::fs::write(directory.path().join(".mnem/HEAD"), "junk\n").unwrap();
+    let store = Store::open(directory.path(), environment()).unwrap();
+    let changes = store.diff(DiffTarget::Commit(first), DiffTarget::Commit(second)).unwrap();
+    assert_eq!(changes.len(), 1);
+    assert_eq!(store.changed_by(second).unwrap().len(), 1);
+    let error = store.diff(DiffTarget::Commit(first), DiffTarget::Working).unwrap_err();
+    assert!(error.to_string().contains("HEAD holds"), "{error}");
 }

@@ -13,8 +13,9 @@ use super::publish::{Written, is_counted, local_row_key};
 use super::rows::{self, Bytes, Direction, LOG, LogRow, META, META_ROW, NODES, REFS, Rows, WHERE};
 use super::{Fault, RedbBackend, read};
 use crate::backend::{
-    BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId, Number,
-    ObjectId, Outcome, Position, Record, RowRange, Stands, Tell, View, is_empty_range, move_among,
+    ALL_ROWS, BackendError, Batch, BranchName, CommitId, Kind, LocalRow, LocalTable, NodeId,
+    Number, ObjectId, Outcome, Position, Record, RowRange, Stands, Tell, View, is_empty_range,
+    move_among,
 };
 
 /// A read transaction with the part of the index that belongs to it.
@@ -436,11 +437,9 @@ impl Moment {
             return Ok(Vec::new());
         }
         let rows = read(&self.transaction, table.as_str())?;
-        if is_counted(table) {
+        if is_counted(table) && range == ALL_ROWS {
             let meta = read(&self.transaction, META)?;
-            let mut found = rows.whole(read_number(&meta, &rows::count_key(table.as_str()))?)?;
-            found.retain(|(key, _)| std::ops::RangeBounds::contains(&range, key));
-            return Ok(found);
+            return rows.whole(read_number(&meta, &rows::count_key(table.as_str()))?);
         }
         self.trust(table.as_str())?;
         if table != LocalTable::Meta {

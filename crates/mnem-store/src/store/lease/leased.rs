@@ -285,6 +285,17 @@ impl Leased {
         self.changed.notify_all();
     }
 
+    /// Closes the file and lets the store go, if this process has it: nobody will use this again.
+    /// The thread that lets it go may be about to, and may be the last to know of this.
+    pub(crate) fn end(&self) {
+        if self.is_mine() {
+            let mut state = self.state();
+            if state.status == Status::Held && state.uses == 0 {
+                self.release(&mut state, false);
+            }
+        }
+    }
+
     fn is_wanted(&self) -> bool {
         self.files.with(LeaseFiles::is_wanted).unwrap_or(false)
     }

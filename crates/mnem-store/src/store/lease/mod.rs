@@ -19,4 +19,4 @@ pub(crate) use leased::{Leased, Options};
 use leased::{Purpose, Tips};
 use view::VIEWS;
 pub(crate) use view::forget_views;
-pub(crate) use wait::{LOOK, Wait, be_patient};
+pub(crate) use wait::{LOOK, Wait, be_patient, patience};

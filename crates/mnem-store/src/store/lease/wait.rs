@@ -17,6 +17,11 @@ pub(crate) fn be_patient(patience: Duration) {
     PATIENCE.set(Some(patience));
 }
 
+/// What was said to this thread: for another that goes on with its work.
+pub(crate) fn patience() -> Option<Duration> {
+    PATIENCE.get()
+}
+
 /// One call that waits.
 pub(crate) struct Wait {
     patience: Duration,
@@ -31,7 +36,7 @@ impl Wait {
     /// Begins now.
     pub(super) fn begin(otherwise: Duration) -> Self {
         let moment = Instant::now();
-        let patience = PATIENCE.get().unwrap_or(otherwise);
+        let patience = patience().unwrap_or(otherwise);
         Self { patience, waited: Duration::ZERO, moment, looked: moment, acquired: 0 }
     }
 

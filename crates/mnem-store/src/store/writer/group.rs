@@ -148,6 +148,13 @@ impl Writer {
         result
     }
 
+    /// Lets the store go: no other call follows.
+    pub(crate) fn end(&self) {
+        if let Some(lease) = &self.lease {
+            lease.end();
+        }
+    }
+
     /// Whether this process opened the store.
     pub(crate) fn is_mine(&self) -> bool {
         self.lease.as_ref().is_none_or(|lease| lease.is_mine())
