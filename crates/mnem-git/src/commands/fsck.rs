@@ -38,7 +38,7 @@ pub fn run(context: &Context, args: &Args) -> Result<Fsck, Failure> {
     let found = Store::fsck_at(&directory, environment.clone(), |read| bar.at(read))?;
     drop(bar);
     let found = Fsck::from(found);
-    if !args.repair || found.findings.is_empty() {
+    if !args.repair || !found.is_repairable() {
         return Ok(found);
     }
     if !args.yes && !confirm(&found.question()) {

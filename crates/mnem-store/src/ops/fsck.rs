@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
 use super::verify::Problems;
+use crate::backend::redb::holds_rows;
 use crate::backend::{
     Change, ChangeSet, Derived, Entry, Flaw, Found, LocalRow, LocalTable, Number, Record,
 };
@@ -21,7 +22,7 @@ use crate::state;
 use crate::store::copied::Copied;
 use crate::store::engine::{Engine, LOCK_FILE};
 use crate::store::lease::{HOLDER_BYTES, HOLDER_FILE, WANT_FILE};
-use crate::store::{Environment, FormatVersion, Head, Store};
+use crate::store::{Environment, FormatVersion, Head, STORE_DIRECTORY, Store, open};
 
 /// How far ahead of the store's clock the time of a record may be, in milliseconds: a day.
 const AHEAD: i64 = 24 * 60 * 60 * 1_000;
@@ -47,6 +48,11 @@ impl Fsck {
     /// Whether nothing is damaged; warnings do no harm.
     pub fn is_sound(&self) -> bool {
         self.findings.iter().all(Finding::is_warning)
+    }
+
+    /// Whether a repair has something to do.
+    pub fn is_repairable(&self) -> bool {
+        self.findings.iter().any(Finding::is_repairable)
     }
 }
 
@@ -80,7 +86,8 @@ impl Store {
         let engine = self.engine()?;
         match engine.copied()? {
             Some(Copied { store, head }) => {
-                check_with(&*store.engine()?, head, engine.directory(), progress)
+                let found = check_with(&*store.engine()?, head, engine.directory(), progress)?;
+                Ok(with_killed(found, &engine))
             }
             None => check(&engine, progress),
         }
@@ -95,16 +102,34 @@ impl Store {
         let environment = Environment { examine: true, ..environment };
         match Self::open(directory, environment).and_then(|store| store.fsck(progress)) {
             Err(error) if error.kind() == ErrorKind::CorruptStore => {
-                Ok(Fsck { findings: vec![Finding::File(error.to_string())], ..Fsck::default() })
+                let findings = vec![unopened(directory, &error)?];
+                Ok(Fsck { findings, ..Fsck::default() })
             }
             found => found,
         }
     }
 }
 
+/// Why a store cannot be opened.
+fn unopened(directory: &Path, why: &Error) -> Result<Finding, Error> {
+    let directory = Store::discover(directory)?.join(STORE_DIRECTORY);
+    let Ok(config) = open::read_config(&directory) else {
+        return Ok(Finding::Config(why.to_string()));
+    };
+    let data = directory.join(config.data_file());
+    Ok(if holds_rows(&data)? { Finding::File } else { Finding::Empty }(why.to_string()))
+}
+
 /// Checks a store as it is read.
 pub(crate) fn check(engine: &Engine, progress: impl FnMut(u64)) -> Result<Fsck, Error> {
-    check_with(engine, engine.head(), engine.directory(), progress)
+    let found = check_with(engine, engine.head(), engine.directory(), progress)?;
+    Ok(with_killed(found, engine))
+}
+
+/// The same with who did not close the store.
+fn with_killed(mut found: Fsck, engine: &Engine) -> Fsck {
+    found.findings.extend(engine.writer.killed().map(|process| Finding::Killed { process }));
+    found
 }
 
 /// Checks a store, one row after the other; what it keeps of them are the branches. HEAD is
@@ -328,8 +353,10 @@ impl<'e> Check<'e> {
         for (name, time) in std::mem::take(&mut self.ahead) {
             self.add(Finding::Ahead { name, time });
         }
-        let problems = self.problems.into_sentences().into_iter().map(Finding::Object);
-        self.findings.extend(problems);
+        // Where every row can be read, what is in none of them is nowhere.
+        let is_lost = !self.findings.iter().any(Finding::is_of_rows);
+        let kind = if is_lost { Finding::Lost } else { Finding::Object };
+        self.findings.extend(self.problems.into_sentences().into_iter().map(kind));
         Ok(Fsck { findings: self.findings.into_iter().collect(), ..self.counts })
     }
 }

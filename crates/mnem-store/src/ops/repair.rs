@@ -41,7 +41,7 @@ pub enum Stage {
 pub struct Repair {
     /// What was wrong.
     pub findings: Vec<Finding>,
-    /// What is lost, and so still wrong.
+    /// What is lost, now or before, and so still wrong.
     pub losses: Vec<Finding>,
     /// Objects in the new file.
     pub objects: u64,
@@ -49,7 +49,7 @@ pub struct Repair {
     pub moved: Vec<(BranchName, Option<CommitId>)>,
     /// Where HEAD was put.
     pub head: Option<BranchName>,
-    /// The new data file; none where the old one was sound.
+    /// The new data file; none where nothing more could be saved, or the old one was sound.
     pub data_file: Option<PathBuf>,
     /// The damaged data file, which is kept.
     pub kept: Option<PathBuf>,
@@ -64,7 +64,8 @@ impl Store {
     /// newest of its commits that can be read and written. Commits that nothing leads to any more
     /// get a branch named `recovered-` and their id. HEAD, where it says nothing, goes to the
     /// default branch. The new file is checked and becomes the store's by one rename; the damaged
-    /// one is kept. A sound store is left alone.
+    /// one is kept. A sound store is left alone, and so is one that lacks nothing but what a repair
+    /// could not save before.
     ///
     /// A file that redb does not open is read page by page: then drafts and the rows of adapters
     /// are lost, for old ones cannot be told from new.
@@ -159,7 +160,8 @@ fn repair(
     let repair = if findings.iter().any(is_in_data) {
         save(engine, directory, findings, progress)?
     } else {
-        Repair { findings, ..Repair::default() }
+        let losses = findings.iter().filter(|one| matches!(one, Finding::Lost(_)));
+        Repair { losses: losses.cloned().collect(), findings, ..Repair::default() }
     };
     put_head(engine, is_head_wrong, repair)
 }
@@ -196,7 +198,7 @@ fn save(
         moved: saved.moved,
         head: None,
         data_file: Some(path),
-        kept: config.engine.as_ref().map(|engine| directory.join(&engine.data_file)),
+        kept: Some(directory.join(config.data_file())),
     })
 }
 
@@ -211,7 +213,7 @@ fn put_head(engine: &Engine, is_wrong: bool, mut repair: Repair) -> Result<Repai
 
 /// Whether a new data file makes it good.
 fn is_in_data(finding: &Finding) -> bool {
-    !finding.is_warning() && !matches!(finding, Finding::Head(_) | Finding::Lease { .. })
+    finding.is_repairable() && !matches!(finding, Finding::Head(_) | Finding::Leftover(_))
 }
 
 /// Whether it names something that a new data file cannot hold.

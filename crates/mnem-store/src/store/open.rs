@@ -354,17 +354,35 @@ fn nearest(start: &Path) -> Option<PathBuf> {
 
 pub(crate) fn read_config(directory: &Path) -> Result<Config, Error> {
     let path = directory.join(CONFIG_FILE);
-    let foreign = || {
+    let foreign = |what| {
+        if is_ours(directory) {
+            let message = format!("{} {what}, and the rest of a store is there", path.display());
+            return Error::corrupt(message).hint(Hint::Config);
+        }
         let message = format!(
             "{} was made by another program: it has no config of a mnemosyne store",
             directory.display()
         );
-        Error::new(ErrorKind::NoStore, message)
+        Error::new(ErrorKind::NoStore, message).hint(Hint::OtherProgram)
     };
     let text = match disk::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == IoKind::NotFound => return Err(foreign()),
+        Err(error) if error.kind() == IoKind::NotFound => return Err(foreign("is missing")),
         Err(error) => return Err(Error::io(format!("cannot read {}", path.display()), error)),
     };
-    if Config::is_ours(&text) { Config::parse(&text) } else { Err(foreign()) }
+    if !Config::is_ours(&text) {
+        return Err(foreign("does not say what the store is"));
+    }
+    Config::parse(&text).map_err(|error| match error.kind() {
+        ErrorKind::CorruptStore => {
+            Error::corrupt(format!("{}: {error}", path.display())).hint(Hint::Config)
+        }
+        _ => error,
+    })
+}
+
+/// Whether a directory without a config of ours has what a store has beside it.
+fn is_ours(directory: &Path) -> bool {
+    let has = |name: &str| directory.join(name).is_file();
+    has(HEAD_FILE) && (has(DATA_FILE) || has(HOLDER_FILE))
 }

@@ -11,7 +11,6 @@ use super::config::{Config, Engine};
 use super::environment::Environment;
 use super::files;
 use super::open::CONFIG_FILE;
-use super::original;
 use crate::backend::redb::{RedbBackend, Settings};
 use crate::error::Error;
 
@@ -38,7 +37,7 @@ pub(crate) fn switch<T>(
     fill: impl FnOnce(&Arc<RedbBackend>) -> Result<T, Error>,
     is_durable: impl FnOnce(),
 ) -> Result<(PathBuf, T), Error> {
-    let in_use = config.engine.as_ref().map_or(original::DATA_FILE, |engine| &engine.data_file);
+    let in_use = config.data_file();
     let name = next_name(in_use);
     let path = directory.join(&name);
     // What an attempt left that was stopped.

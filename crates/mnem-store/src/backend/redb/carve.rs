@@ -15,6 +15,7 @@ use super::RedbBackend;
 use super::rows::{self, LOG, LogRow, REFS};
 use crate::backend::{Backend, BackendError, Batch, Expected, PublishError, Record};
 use crate::codec::Encoded;
+use crate::error::Error;
 
 const PAGE: u64 = 4096;
 /// The first byte of a leaf.
@@ -69,6 +70,24 @@ pub(crate) fn carve(path: &Path, into: &RedbBackend) -> Result<u64, BackendError
     }
     carved.publish()?;
     Ok(carved.objects)
+}
+
+/// Whether anything of a store can be read in the pages of a file; not where it is missing.
+pub(crate) fn holds_rows(path: &Path) -> Result<bool, Error> {
+    let read = || -> io::Result<bool> {
+        let mut pages = Pages(File::open(path)?);
+        let length = pages.0.metadata()?.len();
+        for page in (0..length).step_by(usize::try_from(PAGE).unwrap_or(usize::MAX)) {
+            if !pages.leaf(page, length)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    match read() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        read => read.map_err(|error| Error::io(format!("cannot read {}", path.display()), error)),
+    }
 }
 
 struct Pages(File);
