@@ -438,7 +438,7 @@ class Finding:
 
     ``kind`` is one of ``file``, ``config``, ``entries``, ``row``, ``index``, ``object``, ``lost``,
     ``no_record``, ``derived``, ``branch``, ``tip``, ``head``, ``staged``, ``lease``, ``twice``,
-    ``ahead``, ``leftover`` and ``killed``. What is ``lost`` is nowhere in the store, and no repair
+    ``ahead``, ``leftover``, ``unused``, ``room`` and ``killed``. What is ``lost`` is nowhere in the store, and no repair
     brings it back. A ``warning`` harms nothing.
     """
 
@@ -504,7 +504,7 @@ class Repair:
     what was saved. ``moved`` has a pair for each branch that was put elsewhere: its name, and its
     commit or None where it is gone. ``head`` is the branch HEAD was put on, None where it was right.
     ``data_file`` is the new data file and ``kept`` the damaged one, None where the data was whole or
-    nothing more could be saved.
+    nothing more could be saved. ``removed`` is what processes had left that ended too early.
     """
 
     findings: tuple[Finding, ...]
@@ -514,6 +514,7 @@ class Repair:
     head: str | None
     data_file: str | None
     kept: str | None
+    removed: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The fields, findings and losses as lists of dictionaries, ``moved`` as one.
@@ -533,6 +534,7 @@ class Repair:
             "head": self.head,
             "data_file": self.data_file,
             "kept": self.kept,
+            "removed": list(self.removed),
         }
 
 

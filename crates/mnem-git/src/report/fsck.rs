@@ -35,7 +35,7 @@ pub struct Fsck {
 pub struct Finding {
     /// What kind of thing: `file`, `config`, `entries`, `row`, `index`, `object`, `lost`,
     /// `no_record`, `derived`, `branch`, `tip`, `head`, `staged`, `lease`, `twice`, `ahead`,
-    /// `leftover` or `killed`.
+    /// `leftover`, `unused`, `room` or `killed`.
     pub kind: &'static str,
     /// What is wrong, in a sentence.
     pub message: String,
@@ -62,6 +62,8 @@ pub struct Repair {
     pub data_file: Option<PathBuf>,
     /// The damaged data file.
     pub kept: Option<PathBuf>,
+    /// What processes had left that ended too early, and is gone.
+    pub removed: Vec<PathBuf>,
 }
 
 /// A branch that was put elsewhere.
@@ -77,7 +79,7 @@ pub struct Moved {
 
 impl From<ops::Fsck> for Fsck {
     fn from(found: ops::Fsck) -> Self {
-        let ops::Fsck { nodes, states, commits, records, branches, findings } = found;
+        let ops::Fsck { nodes, states, commits, records, branches, findings, .. } = found;
         let findings = findings.iter().map(Finding::from).collect();
         Self { nodes, states, commits, records, branches, findings, repair: None }
     }
@@ -107,6 +109,7 @@ impl From<ops::Repair> for Repair {
             head: repair.head.map(|branch| branch.to_string()),
             data_file: repair.data_file,
             kept: repair.kept,
+            removed: repair.removed,
         }
     }
 }
@@ -115,10 +118,12 @@ impl Fsck {
     /// What is asked before a repair.
     pub fn question(&self) -> String {
         let lines: Vec<_> = self.findings.iter().map(|one| clean(&one.message) + "\n").collect();
-        format!(
-            "{}Save what can be read into a fresh data file? The damaged one is kept. [y/N] ",
-            lines.concat()
-        )
+        let what = if self.damages().any(|one| one.is_repairable) {
+            "Save what can be read into a fresh data file? The damaged one is kept."
+        } else {
+            "Remove what processes left that ended too early?"
+        };
+        format!("{}{what} [y/N] ", lines.concat())
     }
 
     /// Whether a repair has something to do.
@@ -207,6 +212,9 @@ impl Repair {
             let saved = counted(self.objects, "object");
             page.line(format!("Saved {saved} in {}", new.display()));
             page.line(format!("The damaged file is kept: {}", kept.display()));
+        }
+        for path in &self.removed {
+            page.line(format!("Removed {}", path.display()));
         }
     }
 }

@@ -93,6 +93,17 @@ pub enum Finding {
     /// A process that ended in the middle of something left a file or a directory, which nothing
     /// uses.
     Leftover(PathBuf),
+    /// A data file with a higher number than the one in use.
+    Unused(PathBuf),
+    /// No copy of the data file could be made for the check: others waited for it.
+    NoRoom {
+        /// The data file.
+        path: PathBuf,
+        /// Its length, in bytes.
+        wanted: u64,
+        /// How many bytes are free.
+        free: u64,
+    },
     /// The process that had the store last was killed, or its machine stopped. What it had
     /// acknowledged is there.
     Killed {
@@ -104,8 +115,11 @@ pub enum Finding {
 impl Finding {
     /// Whether this harms nothing.
     pub fn is_warning(&self) -> bool {
-        use Finding::{Ahead, Killed, Leftover, Twice};
-        matches!(self, Twice { .. } | Ahead { .. } | Leftover(_) | Killed { .. })
+        use Finding::{Ahead, Killed, Leftover, NoRoom, Twice, Unused};
+        matches!(
+            self,
+            Twice { .. } | Ahead { .. } | Leftover(_) | Unused(_) | NoRoom { .. } | Killed { .. }
+        )
     }
 
     /// Whether a repair has something to do about it.
@@ -143,6 +157,8 @@ impl Finding {
             Self::Twice { .. } => "twice",
             Self::Ahead { .. } => "ahead",
             Self::Leftover(_) => "leftover",
+            Self::Unused(_) => "unused",
+            Self::NoRoom { .. } => "room",
             Self::Killed { .. } => "killed",
         }
     }
@@ -155,6 +171,8 @@ impl Finding {
             Self::Lost(_) => Hint::StaysLost,
             Self::Twice { .. } => Hint::StoredTwice,
             Self::Leftover(_) => Hint::Leftover,
+            Self::Unused(_) => Hint::Unused,
+            Self::NoRoom { .. } => Hint::MakeRoom,
             Self::Killed { .. } => Hint::Killed,
             Self::Head(_) => Hint::MoveHead,
             Self::Staged { .. } => Hint::Unstage,
@@ -215,6 +233,17 @@ impl fmt::Display for Finding {
             }
             Self::Leftover(path) => {
                 write!(f, "{} was left by a process that ended too early", path.display())
+            }
+            Self::Unused(path) => {
+                write!(f, "{} is a newer data file than the one in use", path.display())
+            }
+            Self::NoRoom { path, wanted, free } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "there is no room for a copy of {path} to be checked: it takes {wanted} bytes, \
+                     and {free} are free; others waited until it was checked where it lies"
+                )
             }
             Self::Killed { process } => {
                 write!(

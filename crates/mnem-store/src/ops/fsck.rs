@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
 use super::verify::Problems;
-use crate::backend::redb::holds_rows;
+use crate::backend::original::holds_objects;
+use crate::backend::redb::{Pages, holds_rows};
 use crate::backend::{
     Change, ChangeSet, Derived, Entry, Flaw, Found, LocalRow, LocalTable, Number, Record,
 };
@@ -19,9 +21,10 @@ use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
 use crate::index;
 use crate::object::{Commit, Object};
 use crate::state;
-use crate::store::copied::Copied;
-use crate::store::engine::{Engine, LOCK_FILE};
+use crate::store::copied::{Copied, Shortage};
+use crate::store::engine::{Engine, LOCK_FILE, Place};
 use crate::store::lease::{HOLDER_BYTES, HOLDER_FILE, WANT_FILE};
+use crate::store::leftovers::{leftovers, unused};
 use crate::store::{Environment, FormatVersion, Head, STORE_DIRECTORY, Store, open};
 
 /// How far ahead of the store's clock the time of a record may be, in milliseconds: a day.
@@ -42,6 +45,8 @@ pub struct Fsck {
     pub branches: u64,
     /// What is wrong.
     pub findings: Vec<Finding>,
+    /// In the objects, of which a repair makes new ones.
+    pub(super) bytes: u64,
 }
 
 impl Fsck {
@@ -84,13 +89,19 @@ impl Store {
     /// ```
     pub fn fsck(&self, progress: impl FnMut(u64)) -> Result<Fsck, Error> {
         let engine = self.engine()?;
-        match engine.copied()? {
-            Some(Copied { store, head }) => {
-                let found = check_with(&*store.engine()?, head, engine.directory(), progress)?;
-                Ok(with_killed(found, &engine))
+        let shortage = engine.shortage();
+        let copied = if shortage.is_none() { engine.copied()? } else { None };
+        let mut found = match copied {
+            Some(Copied { store, head, leftovers }) => {
+                let found =
+                    check_with(&*store.engine()?, head, engine.directory(), leftovers, progress)?;
+                with_killed(found, &engine)
             }
-            None => check(&engine, progress),
-        }
+            None => check(&engine, progress)?,
+        };
+        let told = |Shortage { path, wanted, free }| Finding::NoRoom { path, wanted, free };
+        found.findings.extend(shortage.map(told));
+        Ok(found)
     }
 
     /// The same of a store that may be too damaged to be opened: then that is what is found.
@@ -117,12 +128,26 @@ fn unopened(directory: &Path, why: &Error) -> Result<Finding, Error> {
         return Ok(Finding::Config(why.to_string()));
     };
     let data = directory.join(config.data_file());
-    Ok(if holds_rows(&data)? { Finding::File } else { Finding::Empty }(why.to_string()))
+    let holds = Pages::of(&data).and_then(|pages| match config.format {
+        FormatVersion::V1 => holds_objects(pages),
+        FormatVersion::V2 => holds_rows(pages),
+    });
+    match holds {
+        Ok(true) => Ok(Finding::File(why.to_string())),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io(format!("cannot read {}", data.display()), error))
+        }
+        Ok(false) | Err(_) => Ok(Finding::Empty(why.to_string())),
+    }
 }
 
 /// Checks a store as it is read.
 pub(crate) fn check(engine: &Engine, progress: impl FnMut(u64)) -> Result<Fsck, Error> {
-    let found = check_with(engine, engine.head(), engine.directory(), progress)?;
+    let leftovers = match &engine.place {
+        Place::Disk { root, .. } => leftovers(root)?,
+        Place::Memory { .. } => Vec::new(),
+    };
+    let found = check_with(engine, engine.head(), engine.directory(), leftovers, progress)?;
     Ok(with_killed(found, engine))
 }
 
@@ -133,14 +158,16 @@ fn with_killed(mut found: Fsck, engine: &Engine) -> Fsck {
 }
 
 /// Checks a store, one row after the other; what it keeps of them are the branches. HEAD is
-/// this, and the files beside the data are in that directory.
+/// this, the files beside the data are in that directory, and nothing uses these.
 fn check_with(
     engine: &Engine,
     head: Result<Head, Error>,
     directory: Option<PathBuf>,
+    leftovers: Vec<PathBuf>,
     mut progress: impl FnMut(u64),
 ) -> Result<Fsck, Error> {
     let mut check = Check::new(engine);
+    check.findings.extend(leftovers.into_iter().map(Finding::Leftover));
     let mut ended = Ok(());
     let mut read = 0;
     engine.objects.backend().damage().into_iter().for_each(|what| check.add(Finding::File(what)));
@@ -260,6 +287,7 @@ impl<'e> Check<'e> {
 
     fn object(&mut self, encoded: &Encoded) -> Result<(), Error> {
         self.end_commit();
+        self.counts.bytes += encoded.bytes().len() as u64;
         let Some((_, object)) = self.problems.found(reread(encoded))? else { return Ok(()) };
         match &object {
             Object::Node(_) => self.counts.nodes += 1,
@@ -347,14 +375,19 @@ impl<'e> Check<'e> {
         if let Some(what) = wrong(head, self.engine)? {
             self.add(Finding::Head(what));
         }
-        if let Some(directory) = directory.filter(|_| !self.is_original()) {
-            self.findings.extend(wrong_files(&directory)?);
+        if let Some(directory) = directory {
+            let unused = unused(&directory, self.engine.config.data_file())?;
+            self.findings.extend(unused.into_iter().map(Finding::Unused));
+            if !self.is_original() {
+                self.findings.extend(wrong_files(&directory)?);
+            }
         }
         for (name, time) in std::mem::take(&mut self.ahead) {
             self.add(Finding::Ahead { name, time });
         }
         // Where every row can be read, what is in none of them is nowhere.
-        let is_lost = !self.findings.iter().any(Finding::is_of_rows);
+        // Of the original's, a repair makes a store that can be written, whatever it lacks.
+        let is_lost = !self.is_original() && !self.findings.iter().any(Finding::is_of_rows);
         let kind = if is_lost { Finding::Lost } else { Finding::Object };
         self.findings.extend(self.problems.into_sentences().into_iter().map(kind));
         Ok(Fsck { findings: self.findings.into_iter().collect(), ..self.counts })

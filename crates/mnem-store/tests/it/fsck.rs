@@ -141,7 +141,9 @@ fn where_no_copy_can_be_made_the_store_itself_is_checked() {
     let unique = u64::from_be_bytes(environment().random().unwrap());
     let taken = disk.file(&format!("copy-{unique:016x}.redb"));
     fs::write(&taken, "mine").unwrap();
-    let found = Store::fsck_at(disk.root(), environment(), |_| ()).unwrap();
+    let mut found = Store::fsck_at(disk.root(), environment(), |_| ()).unwrap();
+    let named = Finding::Leftover(taken.canonicalize().unwrap());
+    assert_eq!(std::mem::take(&mut found.findings), [named]);
     assert_eq!(found, expected);
     assert_eq!(fs::read(taken).unwrap(), b"mine");
 }

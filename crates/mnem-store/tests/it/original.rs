@@ -248,7 +248,7 @@ fn an_export_makes_the_same_store_as_a_migration() {
 }
 
 #[test]
-fn fsck_reads_all_of_it_and_a_repair_is_refused() {
+fn fsck_reads_all_of_it_and_a_repair_of_a_sound_one_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let (writer, _) = sample(directory.path());
     let killed = tempfile::tempdir().unwrap();
@@ -264,6 +264,9 @@ fn fsck_reads_all_of_it_and_a_repair_is_refused() {
         if place == damaged.path() {
             let [finding] = &*found.findings else { panic!("{:?}", found.findings) };
             assert!(finding.to_string().contains(&lost.to_string()), "{finding}");
+            assert!(finding.is_repairable());
+            assert_eq!(files(place), before);
+            continue;
         } else {
             assert_eq!(found.findings, []);
             assert_eq!((found.commits, found.states, found.nodes), (4, 3, 43));
