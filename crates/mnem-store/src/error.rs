@@ -118,6 +118,7 @@ hints! {
     Killed => "nothing that was acknowledged is lost; the next command puts the data file in order: `mnem status`",
     OtherProgram => "name another directory: `mnem init PATH` makes a store there, `mnem -C PATH status` looks at one",
     Unused => "what a repair or a migration left that stopped can be removed; where `config` came back from an older copy, this may be the store: name it in the last line of `config` and ask `mnem fsck`",
+    RemoveFile => "nothing in it is needed: stop what uses the store and remove it, and the next command makes it anew: `mnem status`",
     MakeRoom => "make room on the disk, or move the store to a larger one; `mnem stats` says how large it is",
     WriteAgain => "`mnem fsck --repair` saves what can be read; `mnem remember ID CONTENT` writes a lost memory again",
     MoveHead => "`mnem checkout BRANCH` moves HEAD; `mnem fsck --repair` puts it on the default branch",

@@ -131,6 +131,12 @@ impl Fsck {
         self.findings.iter().any(|one| one.is_repairable)
     }
 
+    /// Whether the store was too damaged to be opened.
+    fn is_unread(&self) -> bool {
+        let read = [self.nodes, self.states, self.commits, self.records, self.branches];
+        read == [0; 5] && self.findings.iter().any(|one| ["file", "config"].contains(&one.kind))
+    }
+
     fn damages(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| !finding.warning)
     }
@@ -163,7 +169,11 @@ impl Report for Fsck {
             },
         ];
         let verdict = if self.damages().next().is_none() { "all agree" } else { "damaged" };
-        page.line(format!("Checked {}: {verdict}", checked.join(", ")));
+        if self.is_unread() {
+            page.line("Nothing of it could be read: damaged");
+        } else {
+            page.line(format!("Checked {}: {verdict}", checked.join(", ")));
+        }
         if let Some(repair) = &self.repair {
             repair.human(page);
         }

@@ -177,7 +177,7 @@ impl Finding {
             Self::Head(_) => Hint::MoveHead,
             Self::Staged { .. } => Hint::Unstage,
             Self::Ahead { .. } => Hint::ListMoves,
-            Self::Lease { .. } => Hint::CheckPermissions,
+            Self::Lease { .. } => Hint::RemoveFile,
             Self::Object(_) => Hint::WriteAgain,
             _ => Hint::Repair,
         }

@@ -24,7 +24,7 @@ use crate::state;
 use crate::store::copied::{Copied, Shortage};
 use crate::store::engine::{Engine, LOCK_FILE, Place};
 use crate::store::lease::{HOLDER_BYTES, HOLDER_FILE, WANT_FILE};
-use crate::store::leftovers::{leftovers, unused};
+use crate::store::leftovers::{leftovers, newer_data_files, other_data_files};
 use crate::store::{Environment, FormatVersion, Head, STORE_DIRECTORY, Store, open};
 
 /// How far ahead of the store's clock the time of a record may be, in milliseconds: a day.
@@ -128,6 +128,15 @@ fn unopened(directory: &Path, why: &Error) -> Result<Finding, Error> {
         return Ok(Finding::Config(why.to_string()));
     };
     let data = directory.join(config.data_file());
+    let others = other_data_files(&directory, config.data_file())?;
+    if !data.exists()
+        && let Some(other) = others.first()
+    {
+        let there = other.display();
+        let what =
+            format!("config names {}, which is missing, and {there} is there", data.display());
+        return Ok(Finding::Config(what));
+    }
     let holds = Pages::of(&data).and_then(|pages| match config.format {
         FormatVersion::V1 => holds_objects(pages),
         FormatVersion::V2 => holds_rows(pages),
@@ -376,7 +385,7 @@ impl<'e> Check<'e> {
             self.add(Finding::Head(what));
         }
         if let Some(directory) = directory {
-            let unused = unused(&directory, self.engine.config.data_file())?;
+            let unused = newer_data_files(&directory, self.engine.config.data_file())?;
             self.findings.extend(unused.into_iter().map(Finding::Unused));
             if !self.is_original() {
                 self.findings.extend(wrong_files(&directory)?);

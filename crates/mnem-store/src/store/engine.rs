@@ -131,6 +131,12 @@ impl Engine {
             std::io::ErrorKind::NotFound => {
                 Error::corrupt(format!("{} is missing", path.display()))
             }
+            // A directory, or a link that leads to itself.
+            _ if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file())
+                && !path.is_file() =>
+            {
+                Error::corrupt(format!("{} is no file: {error}", path.display()))
+            }
             _ => Error::io(format!("cannot read {}", path.display()), error),
         })?;
         let head = String::from_utf8(text)

@@ -55,9 +55,15 @@ pub(crate) fn remove_new_stores(root: &Path) {
 
 /// Data files with a higher number than the one in use: of a repair or a migration that stopped,
 /// or the store itself, where `config` came back from an older copy.
-pub(crate) fn unused(directory: &Path, in_use: &str) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn newer_data_files(directory: &Path, in_use: &str) -> Result<Vec<PathBuf>, Error> {
     let is_later = |name: &str| number(name) > number(in_use);
     matching(directory, is_later).map_err(|error| cannot_read(directory, error))
+}
+
+/// Data files beside the one in use.
+pub(crate) fn other_data_files(directory: &Path, in_use: &str) -> Result<Vec<PathBuf>, Error> {
+    let is_other = |name: &str| number(name) > 0 && name != in_use;
+    matching(directory, is_other).map_err(|error| cannot_read(directory, error))
 }
 
 fn cannot_read(directory: &Path, error: io::Error) -> Error {

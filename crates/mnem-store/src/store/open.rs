@@ -125,6 +125,11 @@ impl Store {
         let start = absolute(directory)
             .map_err(|error| Error::io(format!("cannot read {}", directory.display()), error))?;
         nearest(&start).ok_or_else(|| {
+            let mut links = start.ancestors().map(|directory| directory.join(STORE_DIRECTORY));
+            if let Some(link) = links.find(|path| path.is_symlink()) {
+                let message = format!("{} is a link that leads to no directory", link.display());
+                return Error::new(ErrorKind::NoStore, message).hint(Hint::CheckPermissions);
+            }
             let message = format!("no mnemosyne store at or above {}", start.display());
             Error::new(ErrorKind::NoStore, message).hint(Hint::Init)
         })

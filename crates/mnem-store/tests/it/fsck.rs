@@ -292,6 +292,38 @@ fn head_and_the_files_beside_the_data_are_looked_at() {
     assert_eq!(disk.findings().len(), 2);
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_or_leads_nowhere_is_named() {
+    use std::os::unix::fs::symlink;
+    let disk = Disk::filled(0);
+    for is_link in [false, true] {
+        let disk = disk.copy();
+        let head = disk.file("HEAD");
+        fs::remove_file(&head).unwrap();
+        if is_link { symlink("HEAD", &head) } else { fs::create_dir(&head) }.unwrap();
+        let found = Store::fsck_at(disk.root(), environment(), |_| ()).unwrap().findings;
+        assert_eq!(kinds(&found), ["head"]);
+        assert!(found[0].to_string().contains("HEAD is no file: "), "{found:?}");
+    }
+    // What config names is not there, and another data file is.
+    let config = fs::read_to_string(disk.file("config")).unwrap();
+    fs::write(disk.file("config"), config.replace("store.redb", "store.2.redb")).unwrap();
+    let found = disk.findings();
+    assert_eq!((kinds(&found), found[0].hint()), (vec!["config"], Hint::Config));
+    let told = found[0].to_string();
+    assert!(
+        told.contains("store.2.redb, which is missing, and ")
+            && told.ends_with("store.redb is there")
+    );
+    // A disk that is not there.
+    let place = tempfile::tempdir().unwrap();
+    symlink("elsewhere", place.path().join(".mnem")).unwrap();
+    let error = Store::open(&place.path().join("below"), environment()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoStore);
+    assert!(error.to_string().ends_with(".mnem is a link that leads to no directory"), "{error}");
+}
+
 #[test]
 fn a_file_that_cannot_be_opened_is_what_is_found() {
     let disk = Disk::filled(0);

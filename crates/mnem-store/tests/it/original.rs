@@ -267,11 +267,10 @@ fn fsck_reads_all_of_it_and_a_repair_of_a_sound_one_is_refused() {
             assert!(finding.is_repairable());
             assert_eq!(files(place), before);
             continue;
-        } else {
-            assert_eq!(found.findings, []);
-            assert_eq!((found.commits, found.states, found.nodes), (4, 3, 43));
-            assert_eq!((found.records, found.branches), (0, 2));
         }
+        assert_eq!(found.findings, []);
+        assert_eq!((found.commits, found.states, found.nodes), (4, 3, 43));
+        assert_eq!((found.records, found.branches), (0, 2));
         let error = Store::repair(place, environment(), |_| ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FormatVersion, "{error}");
         assert!(error.hint_text().unwrap().starts_with("`mnem migrate`"));
