@@ -438,8 +438,8 @@ class Finding:
 
     ``kind`` is one of ``file``, ``config``, ``entries``, ``row``, ``index``, ``object``, ``lost``,
     ``no_record``, ``derived``, ``branch``, ``tip``, ``head``, ``staged``, ``lease``, ``twice``,
-    ``ahead``, ``leftover``, ``unused``, ``room`` and ``killed``. What is ``lost`` is nowhere in the store, and no repair
-    brings it back. A ``warning`` harms nothing.
+    ``ahead``, ``leftover``, ``unused``, ``room`` and ``killed``. What is ``lost`` is nowhere in the
+    store, and no repair brings it back. A ``warning`` harms nothing.
     """
 
     kind: str
@@ -502,9 +502,9 @@ class Repair:
 
     ``losses`` is what could not be saved, now or before, and so is still wrong. ``objects`` counts
     what was saved. ``moved`` has a pair for each branch that was put elsewhere: its name, and its
-    commit or None where it is gone. ``head`` is the branch HEAD was put on, None where it was right.
-    ``data_file`` is the new data file and ``kept`` the damaged one, None where the data was whole or
-    nothing more could be saved. ``removed`` is what processes had left that ended too early.
+    commit or None where it is gone. ``head`` is the branch HEAD was put on, None where it was
+    right. ``data_file`` is the new data file and ``kept`` the damaged one, None where the data was
+    whole or nothing more could be saved. ``removed`` is what ended processes had left.
     """
 
     findings: tuple[Finding, ...]

@@ -53,7 +53,8 @@ def main(words: Sequence[str] | None = None) -> int:
         hint = f"\nhint: {error.hint}" if error.hint else ""
         if isinstance(error, mnem.NoStoreError):
             # What another program made has none, and is not to be made over.
-            made = "--init` makes the store" if error.hint else "--store PATH` takes another place"
+            is_free = (error.hint or "").startswith("`mnem init")
+            made = "--init` makes the store" if is_free else "--store PATH` takes another place"
             hint = f"\nhint: `mnem-mcp {made}"
         sys.stderr.write(f"mnem-mcp: {error.code}: {error}{hint}\n")
         return STORE
