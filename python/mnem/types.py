@@ -436,9 +436,10 @@ class Migration:
 class Finding:
     """One thing that is wrong with a store, in a sentence, and what helps.
 
-    ``kind`` is one of ``file``, ``entries``, ``row``, ``index``, ``object``, ``no_record``,
-    ``derived``, ``branch``, ``tip``, ``head``, ``staged``, ``lease``, ``twice`` and ``ahead``.
-    A ``warning`` harms nothing.
+    ``kind`` is one of ``file``, ``config``, ``entries``, ``row``, ``index``, ``object``, ``lost``,
+    ``no_record``, ``derived``, ``branch``, ``tip``, ``head``, ``staged``, ``lease``, ``twice``,
+    ``ahead``, ``leftover``, ``unused``, ``room`` and ``killed``. What is ``lost`` is nowhere in the
+    store, and no repair brings it back. A ``warning`` harms nothing.
     """
 
     kind: str
@@ -499,10 +500,11 @@ class Fsck:
 class Repair:
     """What was wrong with a store, and what a repair of it did.
 
-    ``losses`` is what could not be saved, and so is still wrong. ``objects`` counts what was saved.
-    ``moved`` has a pair for each branch that was put elsewhere: its name, and its commit or None
-    where it is gone. ``head`` is the branch HEAD was put on, None where it was right. ``data_file``
-    is the new data file and ``kept`` the damaged one, None where the data was whole.
+    ``losses`` is what could not be saved, now or before, and so is still wrong. ``objects`` counts
+    what was saved. ``moved`` has a pair for each branch that was put elsewhere: its name, and its
+    commit or None where it is gone. ``head`` is the branch HEAD was put on, None where it was
+    right. ``data_file`` is the new data file and ``kept`` the damaged one, None where the data was
+    whole or nothing more could be saved. ``removed`` is what ended processes had left.
     """
 
     findings: tuple[Finding, ...]
@@ -512,6 +514,7 @@ class Repair:
     head: str | None
     data_file: str | None
     kept: str | None
+    removed: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The fields, findings and losses as lists of dictionaries, ``moved`` as one.
@@ -531,6 +534,7 @@ class Repair:
             "head": self.head,
             "data_file": self.data_file,
             "kept": self.kept,
+            "removed": list(self.removed),
         }
 
 

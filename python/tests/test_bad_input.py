@@ -237,13 +237,13 @@ DAMAGED = {
     ),
     "foreign": (
         edit_config(lambda _: "[core]\n\tbare = true\n"),
-        mnem.NoStoreError,
-        "was made by another program",
+        CORRUPT,
+        "config does not say what the store is, and the rest of a store is there",
     ),
     "no config": (
         lambda directory: (directory / ".mnem" / "config").unlink(),
-        mnem.NoStoreError,
-        "was made by another program",
+        CORRUPT,
+        "config is missing, and the rest of a store is there",
     ),
     "no data": (data_file(lambda _: None), CORRUPT, ""),
     "empty data": (data_file(lambda _: b""), CORRUPT, ""),

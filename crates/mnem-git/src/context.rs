@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mnem_store::ops::Meta;
+use mnem_store::store::FormatVersion;
 use mnem_store::store::revision::parse_time;
 use mnem_store::{BranchName, Clock, Environment, Error, Hint, Store, Waiting};
 
@@ -147,7 +148,9 @@ impl Context {
     pub fn advise(&self, store: &Store) -> Result<(), Failure> {
         if store.was_killed()? {
             let what = "the program that wrote this store was killed; what it had written is here";
-            Output::new(self.json).at(self.directory.as_deref()).advise(what, Hint::Migrate.text());
+            let is_old = store.format_version()? == FormatVersion::V1;
+            let hint = if is_old { Hint::Migrate } else { Hint::Killed };
+            Output::new(self.json).at(self.directory.as_deref()).advise(what, hint.text());
         }
         Ok(())
     }

@@ -10,14 +10,13 @@ pub const USAGE: u8 = 2;
 pub const TROUBLE: u8 = 3;
 
 /// What helps where the engine has no hint. Words between backquotes are a command that exists.
-pub const HINTS: [&str; 13] = [
+pub const HINTS: [&str; 12] = [
     HINT_BRANCH,
     HINT_EMPTY,
     HINT_EXPORT,
     HINT_GET,
     HINT_JSON_TEXT,
     HINT_LOG,
-    HINT_LOST,
     HINT_NEVER,
     HINT_NEW,
     HINT_SOURCE,
@@ -37,8 +36,6 @@ pub const HINT_GET: &str = "`mnem get ID` prints one memory; `mnem show REV` pri
 pub const HINT_JSON_TEXT: &str = r#"in JSON, text stands in double quotes: '"degraded"'"#;
 /// A history of nothing.
 pub const HINT_LOG: &str = "`mnem branch` lists the branches, `mnem show` the memory";
-/// What a repair could not save.
-pub const HINT_LOST: &str = "`mnem remember ID CONTENT` writes a lost memory again";
 /// A content that never was.
 pub const HINT_NEVER: &str =
     "`mnem get ID` prints what it says; equality is exact, so 1 is not 1.0";

@@ -59,12 +59,13 @@ pub struct Page {
     text: String,
     exact: Option<String>,
     notes: Vec<String>,
+    hints: Vec<String>,
 }
 
 impl Page {
     /// An empty page, whose times are in this zone.
     pub fn new(zone: TimeZone) -> Self {
-        Self { zone, text: String::new(), exact: None, notes: Vec::new() }
+        Self { zone, text: String::new(), exact: None, notes: Vec::new(), hints: Vec::new() }
     }
 
     /// Another empty page like this one.
@@ -77,6 +78,7 @@ impl Page {
     pub fn framed(&mut self, inner: Self, frame: impl FnOnce(String) -> String) {
         self.text.push_str(&frame(inner.text));
         self.notes.extend(inner.notes);
+        self.hints.extend(inner.hints);
     }
 
     /// Writes a time of a commit or an event with its distance from UTC, `Z` for none.
@@ -121,6 +123,13 @@ impl Page {
     /// Says something that is not the answer: it goes to standard error.
     pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
+    }
+
+    /// Says what helps, also where nothing is refused: it goes to standard error, once.
+    pub fn hint(&mut self, text: &str) {
+        if self.hints.iter().all(|hint| hint != text) {
+            self.hints.push(text.to_owned());
+        }
     }
 }
 
@@ -298,9 +307,15 @@ impl<'o> Output<'o> {
         if !self.json {
             let mut page = Page::new(TimeZone::UTC);
             page.shade(Shade::Hint, "note:").say(" ").line(what);
-            page.shade(Shade::Hint, "hint:").say(" ").line(self.here(hint));
             self.tell(&page.text);
+            self.hint(hint);
         }
+    }
+
+    fn hint(self, hint: &str) {
+        let mut page = Page::new(TimeZone::UTC);
+        page.shade(Shade::Hint, "hint:").say(" ").line(self.here(hint));
+        self.tell(&page.text);
     }
 
     /// Prints help that was asked for, or what is wrong with a command line.
@@ -341,6 +356,9 @@ impl Page {
         if !self.notes.is_empty() {
             let notes: Vec<_> = self.notes.iter().map(|note| clean(note) + "\n").collect();
             output.tell(&notes.concat());
+        }
+        for hint in &self.hints {
+            output.hint(hint);
         }
         Ok(())
     }

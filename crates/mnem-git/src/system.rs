@@ -35,7 +35,21 @@ impl Entropy for SystemEntropy {
 pub fn environment() -> Environment {
     let host = gethostname::gethostname().to_string_lossy().into_owned();
     let allow_network = std::env::var("MNEM_ALLOW_NETWORK").is_ok_and(|value| value == "1");
-    Environment { host, file_system, allow_network, ..Environment::new(SystemClock, SystemEntropy) }
+    let environment = Environment::new(SystemClock, SystemEntropy);
+    Environment { host, file_system, free_bytes, allow_network, ..environment }
+}
+
+/// How many bytes the file system that a directory is on has free for who has no privileges.
+#[cfg(unix)]
+fn free_bytes(directory: &Path) -> Option<u64> {
+    let told = rustix::fs::statvfs(directory).ok()?;
+    told.f_bavail.checked_mul(told.f_frsize)
+}
+
+/// Elsewhere a full disk is told once it is full.
+#[cfg(not(unix))]
+fn free_bytes(_: &Path) -> Option<u64> {
+    None
 }
 
 /// The kind of file system that a directory is on, where the system tells it to anybody.

@@ -296,7 +296,7 @@ fn conflicts_to_python<'py>(
 
 /// An `Fsck`.
 pub fn fsck_to_python<'py>(py: Python<'py>, found: &Fsck) -> Made<'py> {
-    let Fsck { nodes, states, commits, records, branches, findings } = found;
+    let Fsck { nodes, states, commits, records, branches, findings, .. } = found;
     let findings = findings_to_python(py, findings)?;
     class(py, "Fsck")?.call1((nodes, states, commits, records, branches, findings))
 }
@@ -323,6 +323,7 @@ pub fn repaired_to_python<'py>(py: Python<'py>, repair: &Repair) -> Made<'py> {
         repair.head.as_ref().map(BranchName::as_str),
         repair.data_file.as_ref().map(|path| path.display().to_string()),
         repair.kept.as_ref().map(|path| path.display().to_string()),
+        PyTuple::new(py, repair.removed.iter().map(|path| path.display().to_string()))?,
     ))
 }
 

@@ -25,11 +25,14 @@ pub struct Args {
     /// Repair without asking
     #[arg(long, requires = "repair")]
     yes: bool,
+    /// Say what is wrong and whether a repair helps; change nothing, as without --repair
+    #[arg(long, requires = "repair", conflicts_with = "yes")]
+    dry_run: bool,
 }
 
 pub fn run(context: &Context, args: &Args) -> Result<Fsck, Failure> {
-    let may_ask = has_keys();
-    if args.repair && !args.yes && !may_ask {
+    let is_repair = args.repair && !args.dry_run;
+    if is_repair && !args.yes && !has_keys() {
         let what = "a repair asks before it starts, and there is no terminal to ask at";
         return Err(Failure::usage(what).hint(HINT_YES));
     }
@@ -38,7 +41,7 @@ pub fn run(context: &Context, args: &Args) -> Result<Fsck, Failure> {
     let found = Store::fsck_at(&directory, environment.clone(), |read| bar.at(read))?;
     drop(bar);
     let found = Fsck::from(found);
-    if !args.repair || found.findings.is_empty() {
+    if !is_repair || !found.is_repairable() {
         return Ok(found);
     }
     if !args.yes && !confirm(&found.question()) {

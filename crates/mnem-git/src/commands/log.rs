@@ -59,16 +59,21 @@ pub fn run(context: &Context, args: &Args) -> Result<Log, Failure> {
     };
     let options = LogOptions { start, ..options };
     let busy = Progress::busy("reading the history");
-    let commits = match &node {
-        Some(node) => {
-            let events = store.node_log(node, &options)?;
-            if events.is_empty() && args.node.is_some() && options.limit != Some(0) {
-                let message = format!("no commit here ever had a memory {node:?}");
-                return Err(Failure::no(ErrorKind::NotFound, message).hint(HINT_LOG));
-            }
-            events.into_iter().map(Logged::event).collect()
+    let mut lost = Vec::new();
+    let commits = if let Some(node) = &node {
+        let events = store.node_log(node, &options)?;
+        if events.is_empty() && args.node.is_some() && options.limit != Some(0) {
+            let message = format!("no commit here ever had a memory {node:?}");
+            return Err(Failure::no(ErrorKind::NotFound, message).hint(HINT_LOG));
         }
-        None => store.log(&options)?.into_iter().map(Logged::commit).collect(),
+        events.into_iter().map(Logged::event).collect()
+    } else {
+        let mut readable = store.readable_log(&options)?;
+        if readable.commits.is_empty() && !readable.lost.is_empty() {
+            return Err(readable.lost.remove(0).into());
+        }
+        lost = readable.lost.iter().map(ToString::to_string).collect();
+        readable.commits.into_iter().map(Logged::commit).collect()
     };
     drop(busy);
     let form = match (args.graph, args.oneline) {
@@ -76,7 +81,8 @@ pub fn run(context: &Context, args: &Args) -> Result<Log, Failure> {
         (false, true) => Form::OneLine,
         (false, false) => Form::Full,
     };
-    Ok(Log { node: node.map(|id| id.to_string()), commits, form, unborn: start.is_none() })
+    let node = node.map(|id| id.to_string());
+    Ok(Log { node, commits, lost, form, unborn: start.is_none() })
 }
 
 enum Subject {

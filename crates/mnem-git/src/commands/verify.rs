@@ -19,8 +19,9 @@ pub fn run(context: &Context, _: &Args) -> Result<Verify, Failure> {
     let bar = Progress::counting("objects");
     let verified =
         Store::open(&context.directory(), environment).map_err(Failure::from).and_then(|store| {
+            let verified = store.verify(|read| bar.at(read));
             context.advise(&store)?;
-            Ok(store.verify(|read| bar.at(read))?)
+            Ok(verified?)
         });
     drop(bar);
     let verified = match verified {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Report;
 use super::shapes::{counted, text_or_null};
-use crate::error::{Failure, HINT_LOST};
+use crate::error::Failure;
 use crate::output::{Page, clean};
 
 /// What was checked, what is wrong, and what a repair did.
@@ -33,8 +33,9 @@ pub struct Fsck {
 /// One thing that is wrong.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Finding {
-    /// What kind of thing: `file`, `entries`, `row`, `index`, `object`, `no_record`, `derived`,
-    /// `branch`, `tip`, `head`, `staged`, `lease`, `twice` or `ahead`.
+    /// What kind of thing: `file`, `config`, `entries`, `row`, `index`, `object`, `lost`,
+    /// `no_record`, `derived`, `branch`, `tip`, `head`, `staged`, `lease`, `twice`, `ahead`,
+    /// `leftover`, `unused`, `room` or `killed`.
     pub kind: &'static str,
     /// What is wrong, in a sentence.
     pub message: String,
@@ -42,6 +43,8 @@ pub struct Finding {
     pub hint: &'static str,
     /// Whether it harms nothing.
     pub warning: bool,
+    #[serde(skip)]
+    is_repairable: bool,
 }
 
 /// What a repair did.
@@ -55,10 +58,12 @@ pub struct Repair {
     pub moved: Vec<Moved>,
     /// The branch HEAD was put on; null where it was right.
     pub head: Option<String>,
-    /// The new data file; null where the old one is whole.
+    /// The new data file; null where the old one is whole, or nothing more could be saved.
     pub data_file: Option<PathBuf>,
     /// The damaged data file.
     pub kept: Option<PathBuf>,
+    /// What processes had left that ended too early, and is gone.
+    pub removed: Vec<PathBuf>,
 }
 
 /// A branch that was put elsewhere.
@@ -74,7 +79,7 @@ pub struct Moved {
 
 impl From<ops::Fsck> for Fsck {
     fn from(found: ops::Fsck) -> Self {
-        let ops::Fsck { nodes, states, commits, records, branches, findings } = found;
+        let ops::Fsck { nodes, states, commits, records, branches, findings, .. } = found;
         let findings = findings.iter().map(Finding::from).collect();
         Self { nodes, states, commits, records, branches, findings, repair: None }
     }
@@ -87,6 +92,7 @@ impl From<&ops::Finding> for Finding {
             message: finding.to_string(),
             hint: finding.hint().text(),
             warning: finding.is_warning(),
+            is_repairable: finding.is_repairable(),
         }
     }
 }
@@ -103,6 +109,7 @@ impl From<ops::Repair> for Repair {
             head: repair.head.map(|branch| branch.to_string()),
             data_file: repair.data_file,
             kept: repair.kept,
+            removed: repair.removed,
         }
     }
 }
@@ -111,10 +118,23 @@ impl Fsck {
     /// What is asked before a repair.
     pub fn question(&self) -> String {
         let lines: Vec<_> = self.findings.iter().map(|one| clean(&one.message) + "\n").collect();
-        format!(
-            "{}Save what can be read into a fresh data file? The damaged one is kept. [y/N] ",
-            lines.concat()
-        )
+        let what = if self.damages().any(|one| one.is_repairable) {
+            "Save what can be read into a fresh data file? The damaged one is kept."
+        } else {
+            "Remove what processes left that ended too early?"
+        };
+        format!("{}{what} [y/N] ", lines.concat())
+    }
+
+    /// Whether a repair has something to do.
+    pub fn is_repairable(&self) -> bool {
+        self.findings.iter().any(|one| one.is_repairable)
+    }
+
+    /// Whether the store was too damaged to be opened.
+    fn is_unread(&self) -> bool {
+        let read = [self.nodes, self.states, self.commits, self.records, self.branches];
+        read == [0; 5] && self.findings.iter().any(|one| ["file", "config"].contains(&one.kind))
     }
 
     fn damages(&self) -> impl Iterator<Item = &Finding> {
@@ -127,8 +147,15 @@ impl Report for Fsck {
 
     fn human(&self, page: &mut Page) {
         for finding in &self.findings {
-            let kind = if finding.warning { "warning: " } else { "" };
+            let kind = match finding.kind {
+                "lost" => "lost: ",
+                _ if finding.warning => "warning: ",
+                _ => "",
+            };
             page.say(kind).line(&finding.message);
+            if finding.warning {
+                page.hint(finding.hint);
+            }
         }
         let checked = [
             counted(self.commits, "commit"),
@@ -142,7 +169,11 @@ impl Report for Fsck {
             },
         ];
         let verdict = if self.damages().next().is_none() { "all agree" } else { "damaged" };
-        page.line(format!("Checked {}: {verdict}", checked.join(", ")));
+        if self.is_unread() {
+            page.line("Nothing of it could be read: damaged");
+        } else {
+            page.line(format!("Checked {}: {verdict}", checked.join(", ")));
+        }
         if let Some(repair) = &self.repair {
             repair.human(page);
         }
@@ -153,14 +184,23 @@ impl Report for Fsck {
         if let Some(repair) = &self.repair {
             let is_whole = repair.losses.is_empty();
             let lost = || refuse("not everything could be saved".to_owned());
-            return (!is_whole).then(|| lost().hint(HINT_LOST));
+            return (!is_whole).then(|| lost().hint(Hint::StaysLost.text()));
         }
         let first = self.damages().next()?;
+        if self.damages().all(|one| one.kind == "lost") {
+            let number = self.damages().count() as u64;
+            let what = if number == 1 { "1 loss".into() } else { format!("{number} losses") };
+            return Some(refuse(format!(
+                "the store has {what}, and a repair can save nothing more"
+            )))
+            .map(|failure| failure.hint(first.hint));
+        }
         // One word for all of it: what a repair makes good comes first.
         let repaired = self.damages().find(|one| one.hint == Hint::Repair.text());
         let hint = repaired.unwrap_or(first).hint;
         let number = counted(self.damages().count() as u64, "problem");
-        Some(refuse(format!("the store has {number}")).hint(hint))
+        let vain = if self.is_repairable() { "" } else { ", and a repair does not help" };
+        Some(refuse(format!("the store has {number}{vain}")).hint(hint))
     }
 }
 
@@ -182,6 +222,9 @@ impl Repair {
             let saved = counted(self.objects, "object");
             page.line(format!("Saved {saved} in {}", new.display()));
             page.line(format!("The damaged file is kept: {}", kept.display()));
+        }
+        for path in &self.removed {
+            page.line(format!("Removed {}", path.display()));
         }
     }
 }

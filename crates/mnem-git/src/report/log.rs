@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use mnem_store::CommitId;
 use mnem_store::ops::{ChangeKind, NodeEvent};
+use mnem_store::{CommitId, ErrorKind, Hint};
 use renderdag::{Ancestor, GraphRowRenderer, Renderer};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Report;
 use super::shapes::{Commit, Node, first_line, kind, sign};
+use crate::error::Failure;
 use crate::output::{Page, Shade};
 
 /// History, newest first.
@@ -20,6 +21,9 @@ pub struct Log {
     pub node: Option<String>,
     /// The commits: a child before its parents.
     pub commits: Vec<Logged>,
+    /// Why commits cannot be read, a sentence each; left out where all can.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
     #[serde(skip)]
     pub(crate) form: Form,
     #[serde(skip)]
@@ -133,6 +137,16 @@ impl Report for Log {
             }
             logged.print(page, self.form == Form::OneLine);
         }
+    }
+
+    fn refusal(&self) -> Option<Failure> {
+        let first = self.lost.first()?;
+        let more = match self.lost.len() {
+            1 => String::new(),
+            number => format!(", and {} more", number - 1),
+        };
+        let message = format!("the history is not whole: {first}{more}");
+        Some(Failure::no(ErrorKind::CorruptStore, message).hint(Hint::Fsck.text()))
     }
 }
 

@@ -109,3 +109,22 @@ fn out_of_an_old_store_and_into_a_new_one() {
     assert_eq!(bytes(&t.path().join("old")), before);
     assert_snapshot!(t.transcript());
 }
+
+#[test]
+fn a_damaged_old_store_is_repaired_into_a_new_one() {
+    let mut t = Terminal::new();
+    drop(t.original("old"));
+    let data = t.path().join("old/.mnem/store.redb");
+    let mut bytes = fs::read(&data).unwrap();
+    bytes[..4096].fill(0xa5);
+    fs::write(&data, &bytes).unwrap();
+    t.run("mnem -C old log --oneline")
+        .run("mnem -C old migrate")
+        .run("mnem -C old fsck")
+        .run("mnem -C old fsck --repair --yes")
+        .run("mnem -C old log --oneline")
+        .run("mnem -C old get plan")
+        .run("mnem -C old fsck");
+    assert!(fs::read(data).unwrap() == bytes);
+    assert_snapshot!(t.transcript());
+}

@@ -14,12 +14,14 @@ use crate::object::Commit;
 ///
 /// A child comes before its parents; among the ready, the later generation comes first, then
 /// the smaller commit id. A child's generation is above its parents', so the order by
-/// generation is one. Time never decides.
+/// generation is one. Time never decides. After an error it goes on with what does not depend on it.
 pub struct Walk<'o> {
     objects: &'o Objects,
     scanning: Scanning<'o>,
     ready: BinaryHeap<(u64, Reverse<CommitId>)>,
     seen: BTreeSet<CommitId>,
+    /// Why parents of the last commit cannot be followed: told after it.
+    broken: Vec<Error>,
 }
 
 impl<'o> Walk<'o> {
@@ -29,7 +31,8 @@ impl<'o> Walk<'o> {
         starts: impl IntoIterator<Item = CommitId>,
     ) -> Result<Self, Error> {
         let (ready, seen) = (BinaryHeap::new(), BTreeSet::new());
-        let mut walk = Self { objects, scanning: objects.scanning(), ready, seen };
+        let (scanning, broken) = (objects.scanning(), Vec::new());
+        let mut walk = Self { objects, scanning, ready, seen, broken };
         for start in starts {
             walk.push(start)?;
         }
@@ -44,10 +47,15 @@ impl<'o> Walk<'o> {
     }
 
     fn step(&mut self) -> Result<Option<(CommitId, Arc<Commit>)>, Error> {
+        if let Some(error) = self.broken.pop() {
+            return Err(error);
+        }
         let Some((_, Reverse(id))) = self.ready.pop() else { return Ok(None) };
         let commit = self.scanning.commit(id)?;
         for parent in &commit.parents {
-            self.push(*parent)?;
+            if let Err(error) = self.push(*parent) {
+                self.broken.push(error);
+            }
         }
         Ok(Some((id, commit)))
     }

@@ -11,6 +11,10 @@ use crate::id::{BranchName, CommitId, NodeId, ObjectId};
 pub enum Finding {
     /// The data file as a whole is not what was written.
     File(String),
+    /// Nothing of a store is in the data file: it is missing, empty, or another program's.
+    Empty(String),
+    /// `config` does not say what the store is.
+    Config(String),
     /// Rows of the log, from this number to that, cannot be read.
     Entries {
         /// The first.
@@ -26,6 +30,9 @@ pub enum Finding {
     Index(String),
     /// An object is missing, cannot be read, or says what is not so of another.
     Object(String),
+    /// The same where everything else can be read: the object is nowhere, and stays lost. What a
+    /// repair could not save is told so ever after.
+    Lost(String),
     /// A commit has no record.
     NoRecord(CommitId),
     /// The record of a commit says what does not follow from the commit.
@@ -83,22 +90,63 @@ pub enum Finding {
         /// The latest such time, in Unix milliseconds.
         time: i64,
     },
+    /// A process that ended in the middle of something left a file or a directory, which nothing
+    /// uses.
+    Leftover(PathBuf),
+    /// A data file with a higher number than the one in use.
+    Unused(PathBuf),
+    /// No copy of the data file could be made for the check: others waited for it.
+    NoRoom {
+        /// The data file.
+        path: PathBuf,
+        /// Its length, in bytes.
+        wanted: u64,
+        /// How many bytes are free.
+        free: u64,
+    },
+    /// The process that had the store last was killed, or its machine stopped. What it had
+    /// acknowledged is there.
+    Killed {
+        /// Which one.
+        process: String,
+    },
 }
 
 impl Finding {
     /// Whether this harms nothing.
     pub fn is_warning(&self) -> bool {
-        matches!(self, Self::Twice { .. } | Self::Ahead { .. })
+        use Finding::{Ahead, Killed, Leftover, NoRoom, Twice, Unused};
+        matches!(
+            self,
+            Twice { .. } | Ahead { .. } | Leftover(_) | Unused(_) | NoRoom { .. } | Killed { .. }
+        )
+    }
+
+    /// Whether a repair has something to do about it.
+    pub fn is_repairable(&self) -> bool {
+        use Finding::{Config, Empty, Lease, Leftover, Lost};
+        match self {
+            Leftover(_) => true,
+            Empty(_) | Config(_) | Lost(_) | Lease { .. } => false,
+            _ => !self.is_warning(),
+        }
+    }
+
+    /// Whether some row cannot be read or found.
+    pub(super) fn is_of_rows(&self) -> bool {
+        matches!(self, Self::File(_) | Self::Entries { .. } | Self::Row(_) | Self::Index(_))
     }
 
     /// What kind of thing is wrong, in a word.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::File(_) => "file",
+            Self::File(_) | Self::Empty(_) => "file",
+            Self::Config(_) => "config",
             Self::Entries { .. } => "entries",
             Self::Row(_) => "row",
             Self::Index(_) => "index",
             Self::Object(_) => "object",
+            Self::Lost(_) => "lost",
             Self::NoRecord(_) => "no_record",
             Self::Derived { .. } => "derived",
             Self::Branch { .. } => "branch",
@@ -108,16 +156,28 @@ impl Finding {
             Self::Lease { .. } => "lease",
             Self::Twice { .. } => "twice",
             Self::Ahead { .. } => "ahead",
+            Self::Leftover(_) => "leftover",
+            Self::Unused(_) => "unused",
+            Self::NoRoom { .. } => "room",
+            Self::Killed { .. } => "killed",
         }
     }
 
     /// What helps.
     pub fn hint(&self) -> Hint {
         match self {
+            Self::Empty(_) => Hint::NothingToSave,
+            Self::Config(_) => Hint::Config,
+            Self::Lost(_) => Hint::StaysLost,
+            Self::Twice { .. } => Hint::StoredTwice,
+            Self::Leftover(_) => Hint::Leftover,
+            Self::Unused(_) => Hint::Unused,
+            Self::NoRoom { .. } => Hint::MakeRoom,
+            Self::Killed { .. } => Hint::Killed,
             Self::Head(_) => Hint::MoveHead,
             Self::Staged { .. } => Hint::Unstage,
             Self::Ahead { .. } => Hint::ListMoves,
-            Self::Lease { .. } => Hint::CheckPermissions,
+            Self::Lease { .. } => Hint::RemoveFile,
             Self::Object(_) => Hint::WriteAgain,
             _ => Hint::Repair,
         }
@@ -127,9 +187,14 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(what) | Self::Row(what) | Self::Index(what) | Self::Object(what) => {
-                f.write_str(what)
-            }
+            Self::File(what)
+            | Self::Empty(what)
+            | Self::Config(what)
+            | Self::Row(what)
+            | Self::Index(what)
+            | Self::Object(what)
+            | Self::Lost(what)
+            | Self::Head(what) => f.write_str(what),
             Self::Entries { first, last, why } if first == last => f.write_str(why),
             Self::Entries { first, last, why } => {
                 write!(f, "the rows {first} to {last} of the table log are damaged: {why}")
@@ -151,7 +216,6 @@ impl fmt::Display for Finding {
             Self::Tip { name, why } => {
                 write!(f, "the commit of the branch {name} cannot be read: {why}")
             }
-            Self::Head(what) => f.write_str(what),
             Self::Staged { id, why } => write!(f, "the staged node {id:?} cannot be read: {why}"),
             Self::Lease { path, what } => write!(f, "{} {what}", path.display()),
             Self::Twice { id, first, again } => {
@@ -166,6 +230,26 @@ impl fmt::Display for Finding {
                     None => f.write_str("a commit came")?,
                 }
                 write!(f, " at {time} ms, more than a day ahead of this machine's clock")
+            }
+            Self::Leftover(path) => {
+                write!(f, "{} was left by a process that ended too early", path.display())
+            }
+            Self::Unused(path) => {
+                write!(f, "{} is a newer data file than the one in use", path.display())
+            }
+            Self::NoRoom { path, wanted, free } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "there is no room for a copy of {path} to be checked: it takes {wanted} bytes, \
+                     and {free} are free; others waited until it was checked where it lies"
+                )
+            }
+            Self::Killed { process } => {
+                write!(
+                    f,
+                    "{process} had the store and did not close it: it was killed, or its machine stopped"
+                )
             }
         }
     }

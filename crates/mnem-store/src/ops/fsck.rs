@@ -5,10 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
 use super::verify::Problems;
+use crate::backend::original::holds_objects;
+use crate::backend::redb::{Pages, holds_rows};
 use crate::backend::{
     Change, ChangeSet, Derived, Entry, Flaw, Found, LocalRow, LocalTable, Number, Record,
 };
@@ -18,10 +21,11 @@ use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
 use crate::index;
 use crate::object::{Commit, Object};
 use crate::state;
-use crate::store::copied::Copied;
-use crate::store::engine::{Engine, LOCK_FILE};
+use crate::store::copied::{Copied, Shortage};
+use crate::store::engine::{Engine, LOCK_FILE, Place};
 use crate::store::lease::{HOLDER_BYTES, HOLDER_FILE, WANT_FILE};
-use crate::store::{Environment, FormatVersion, Head, Store};
+use crate::store::leftovers::{leftovers, newer_data_files, other_data_files};
+use crate::store::{Environment, FormatVersion, Head, STORE_DIRECTORY, Store, open};
 
 /// How far ahead of the store's clock the time of a record may be, in milliseconds: a day.
 const AHEAD: i64 = 24 * 60 * 60 * 1_000;
@@ -41,12 +45,19 @@ pub struct Fsck {
     pub branches: u64,
     /// What is wrong.
     pub findings: Vec<Finding>,
+    /// In the objects, of which a repair makes new ones.
+    pub(super) bytes: u64,
 }
 
 impl Fsck {
     /// Whether nothing is damaged; warnings do no harm.
     pub fn is_sound(&self) -> bool {
         self.findings.iter().all(Finding::is_warning)
+    }
+
+    /// Whether a repair has something to do.
+    pub fn is_repairable(&self) -> bool {
+        self.findings.iter().any(Finding::is_repairable)
     }
 }
 
@@ -78,12 +89,19 @@ impl Store {
     /// ```
     pub fn fsck(&self, progress: impl FnMut(u64)) -> Result<Fsck, Error> {
         let engine = self.engine()?;
-        match engine.copied()? {
-            Some(Copied { store, head }) => {
-                check_with(&*store.engine()?, head, engine.directory(), progress)
+        let shortage = engine.shortage();
+        let copied = if shortage.is_none() { engine.copied()? } else { None };
+        let mut found = match copied {
+            Some(Copied { store, head, leftovers }) => {
+                let found =
+                    check_with(&*store.engine()?, head, engine.directory(), leftovers, progress)?;
+                with_killed(found, &engine)
             }
-            None => check(&engine, progress),
-        }
+            None => check(&engine, progress)?,
+        };
+        let told = |Shortage { path, wanted, free }| Finding::NoRoom { path, wanted, free };
+        found.findings.extend(shortage.map(told));
+        Ok(found)
     }
 
     /// The same of a store that may be too damaged to be opened: then that is what is found.
@@ -95,27 +113,70 @@ impl Store {
         let environment = Environment { examine: true, ..environment };
         match Self::open(directory, environment).and_then(|store| store.fsck(progress)) {
             Err(error) if error.kind() == ErrorKind::CorruptStore => {
-                Ok(Fsck { findings: vec![Finding::File(error.to_string())], ..Fsck::default() })
+                let findings = vec![unopened(directory, &error)?];
+                Ok(Fsck { findings, ..Fsck::default() })
             }
             found => found,
         }
     }
 }
 
+/// Why a store cannot be opened.
+fn unopened(directory: &Path, why: &Error) -> Result<Finding, Error> {
+    let directory = Store::discover(directory)?.join(STORE_DIRECTORY);
+    let Ok(config) = open::read_config(&directory) else {
+        return Ok(Finding::Config(why.to_string()));
+    };
+    let data = directory.join(config.data_file());
+    let others = other_data_files(&directory, config.data_file())?;
+    if !data.exists()
+        && let Some(other) = others.first()
+    {
+        let there = other.display();
+        let what =
+            format!("config names {}, which is missing, and {there} is there", data.display());
+        return Ok(Finding::Config(what));
+    }
+    let holds = Pages::of(&data).and_then(|pages| match config.format {
+        FormatVersion::V1 => holds_objects(pages),
+        FormatVersion::V2 => holds_rows(pages),
+    });
+    match holds {
+        Ok(true) => Ok(Finding::File(why.to_string())),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io(format!("cannot read {}", data.display()), error))
+        }
+        Ok(false) | Err(_) => Ok(Finding::Empty(why.to_string())),
+    }
+}
+
 /// Checks a store as it is read.
 pub(crate) fn check(engine: &Engine, progress: impl FnMut(u64)) -> Result<Fsck, Error> {
-    check_with(engine, engine.head(), engine.directory(), progress)
+    let leftovers = match &engine.place {
+        Place::Disk { root, .. } => leftovers(root)?,
+        Place::Memory { .. } => Vec::new(),
+    };
+    let found = check_with(engine, engine.head(), engine.directory(), leftovers, progress)?;
+    Ok(with_killed(found, engine))
+}
+
+/// The same with who did not close the store.
+fn with_killed(mut found: Fsck, engine: &Engine) -> Fsck {
+    found.findings.extend(engine.writer.killed().map(|process| Finding::Killed { process }));
+    found
 }
 
 /// Checks a store, one row after the other; what it keeps of them are the branches. HEAD is
-/// this, and the files beside the data are in that directory.
+/// this, the files beside the data are in that directory, and nothing uses these.
 fn check_with(
     engine: &Engine,
     head: Result<Head, Error>,
     directory: Option<PathBuf>,
+    leftovers: Vec<PathBuf>,
     mut progress: impl FnMut(u64),
 ) -> Result<Fsck, Error> {
     let mut check = Check::new(engine);
+    check.findings.extend(leftovers.into_iter().map(Finding::Leftover));
     let mut ended = Ok(());
     let mut read = 0;
     engine.objects.backend().damage().into_iter().for_each(|what| check.add(Finding::File(what)));
@@ -235,6 +296,7 @@ impl<'e> Check<'e> {
 
     fn object(&mut self, encoded: &Encoded) -> Result<(), Error> {
         self.end_commit();
+        self.counts.bytes += encoded.bytes().len() as u64;
         let Some((_, object)) = self.problems.found(reread(encoded))? else { return Ok(()) };
         match &object {
             Object::Node(_) => self.counts.nodes += 1,
@@ -322,14 +384,21 @@ impl<'e> Check<'e> {
         if let Some(what) = wrong(head, self.engine)? {
             self.add(Finding::Head(what));
         }
-        if let Some(directory) = directory.filter(|_| !self.is_original()) {
-            self.findings.extend(wrong_files(&directory)?);
+        if let Some(directory) = directory {
+            let unused = newer_data_files(&directory, self.engine.config.data_file())?;
+            self.findings.extend(unused.into_iter().map(Finding::Unused));
+            if !self.is_original() {
+                self.findings.extend(wrong_files(&directory)?);
+            }
         }
         for (name, time) in std::mem::take(&mut self.ahead) {
             self.add(Finding::Ahead { name, time });
         }
-        let problems = self.problems.into_sentences().into_iter().map(Finding::Object);
-        self.findings.extend(problems);
+        // Where every row can be read, what is in none of them is nowhere.
+        // Of the original's, a repair makes a store that can be written, whatever it lacks.
+        let is_lost = !self.is_original() && !self.findings.iter().any(Finding::is_of_rows);
+        let kind = if is_lost { Finding::Lost } else { Finding::Object };
+        self.findings.extend(self.problems.into_sentences().into_iter().map(kind));
         Ok(Fsck { findings: self.findings.into_iter().collect(), ..self.counts })
     }
 }

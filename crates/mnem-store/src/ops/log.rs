@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::diff::{ChangeKind, NodeChange};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::{FirstParents, Walk, not_behind};
 use crate::id::{CommitId, NodeId};
 use crate::index;
@@ -35,6 +35,15 @@ pub struct NodeEvent {
     pub change: NodeChange,
 }
 
+/// What can be read of a history.
+#[derive(Debug, Default)]
+pub struct Readable {
+    /// The commits, in the order of a log.
+    pub commits: Vec<(CommitId, Arc<Commit>)>,
+    /// Why a commit cannot be read, for each such.
+    pub lost: Vec<Error>,
+}
+
 type Commits<'o> = Box<dyn Iterator<Item = Result<(CommitId, Arc<Commit>), Error>> + 'o>;
 
 impl Store {
@@ -61,6 +70,35 @@ impl Store {
         let engine = self.engine()?;
         let start = self.start(&engine, options)?;
         commits(&engine, start, options)?.take(options.limit.unwrap_or(usize::MAX)).collect()
+    }
+
+    /// What can be read of [`Store::log`] in a damaged store, and for each commit that cannot, why:
+    /// what stands behind it is shown where another line leads to it.
+    ///
+    /// ```
+    /// # use mnem_store::{Environment, Error, InitOptions, Store};
+    /// use mnem_store::ops::log::LogOptions;
+    /// let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// let readable = store.readable_log(&LogOptions::default())?;
+    /// assert!(readable.commits.is_empty() && readable.lost.is_empty());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn readable_log(&self, options: &LogOptions) -> Result<Readable, Error> {
+        let engine = self.engine()?;
+        let start = self.start(&engine, options)?;
+        let limit = options.limit.unwrap_or(usize::MAX);
+        let mut readable = Readable::default();
+        let mut commits = commits(&engine, start, options)?;
+        while readable.commits.len() < limit
+            && let Some(step) = commits.next()
+        {
+            match step {
+                Ok(commit) => readable.commits.push(commit),
+                Err(error) if error.kind() == ErrorKind::CorruptStore => readable.lost.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(readable)
     }
 
     /// The history of one node: the commits of [`Store::log`] that made it say what none of

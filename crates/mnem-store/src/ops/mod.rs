@@ -14,6 +14,7 @@ pub mod migrate;
 pub mod reflog;
 pub mod remove;
 pub mod repair;
+mod repair_original;
 pub mod restore;
 pub mod revert;
 mod salvage;

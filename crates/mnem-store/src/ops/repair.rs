@@ -10,16 +10,19 @@ use std::sync::{Arc, Mutex};
 
 use super::finding::Finding;
 use super::fsck::{Fsck, check, wrong_head};
+use super::repair_original::repair_original;
 use super::salvage::Salvage;
 use crate::backend::Backend;
 use crate::backend::disk;
 use crate::backend::redb::{RedbBackend, Settings, carve};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::id::{BranchName, CommitId};
+use crate::store::config::Config;
 use crate::store::engine::{Engine, Place};
 use crate::store::lease::LeaseFiles;
-use crate::store::switch::{Old, switch};
-use crate::store::{Environment, Head, STORE_DIRECTORY, Store};
+use crate::store::leftovers::remove_leftovers;
+use crate::store::switch::{Old, no_room, switch, with_room};
+use crate::store::{Environment, FormatVersion, Head, STORE_DIRECTORY, Store, open};
 
 /// How far a repair is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +44,7 @@ pub enum Stage {
 pub struct Repair {
     /// What was wrong.
     pub findings: Vec<Finding>,
-    /// What is lost, and so still wrong.
+    /// What is lost, now or before, and so still wrong.
     pub losses: Vec<Finding>,
     /// Objects in the new file.
     pub objects: u64,
@@ -49,10 +52,12 @@ pub struct Repair {
     pub moved: Vec<(BranchName, Option<CommitId>)>,
     /// Where HEAD was put.
     pub head: Option<BranchName>,
-    /// The new data file; none where the old one was sound.
+    /// The new data file; none where nothing more could be saved, or the old one was sound.
     pub data_file: Option<PathBuf>,
     /// The damaged data file, which is kept.
     pub kept: Option<PathBuf>,
+    /// What processes had left that ended too early, and is gone.
+    pub removed: Vec<PathBuf>,
 }
 
 impl Store {
@@ -65,28 +70,34 @@ impl Store {
     /// newest of its commits that can be read and written. Commits that nothing leads to any more
     /// get a branch named `recovered-` and their id. HEAD, where it says nothing, goes to the
     /// default branch. The new file is checked and becomes the store's by one rename; the damaged
-    /// one is kept. A sound store is left alone.
+    /// one is kept. A sound store is left alone, and so is one that lacks nothing but what a repair
+    /// could not save before.
     ///
     /// A file that redb does not open is read page by page: then drafts and the rows of adapters
-    /// are lost, for old ones cannot be told from new.
+    /// are lost, for old ones cannot be told from new. A damaged store of format version 1 becomes
+    /// one of this format, as far as it can be read; a sound one is for [`Store::migrate`].
     pub fn repair(
         directory: &Path,
         environment: Environment,
         mut progress: impl FnMut(Stage),
     ) -> Result<Repair, Error> {
-        let store = Self::open(directory, Environment { examine: true, ..environment })?;
+        let root = Self::discover(directory)?;
+        let config = open::read_config(&root.join(STORE_DIRECTORY))?;
+        if config.format == FormatVersion::V1 {
+            return repair_original(&root, &config, &environment, &mut progress);
+        }
+        let store = Self::open_at(root, Environment { examine: true, ..environment })?;
         let engine = store.engine()?;
         let Place::Disk { root, .. } = &engine.place else { return Ok(Repair::default()) };
         if !engine.environment.examine {
             let what = format!("the store at {} is open in this process", root.display());
             return Err(Error::conflict(format!("{what}: close it before it is repaired")));
         }
-        let directory = root.join(STORE_DIRECTORY);
         // With the lease, from the first look to the last: nobody writes meanwhile.
-        let repaired = engine.writer.run(|| repair(&engine, &directory, &mut progress));
+        let repaired = engine.writer.run(|| repair(&engine, root, &mut progress));
         match repaired {
             Err(error) if error.kind() == ErrorKind::CorruptStore => {
-                from_pages(&engine, &directory, error, &mut progress)
+                from_pages(&engine, root, error, &mut progress)
             }
             repaired => repaired,
         }
@@ -97,10 +108,11 @@ impl Store {
 /// taken from its pages into a file of their own, which is then repaired.
 fn from_pages(
     engine: &Engine,
-    directory: &Path,
+    root: &Path,
     why: Error,
     progress: &mut dyn FnMut(Stage),
 ) -> Result<Repair, Error> {
+    let directory = &root.join(STORE_DIRECTORY);
     let Some(damaged) = engine.config.engine.as_ref() else { return Err(why) };
     let damaged = directory.join(&damaged.data_file);
     let lock = LeaseFiles::open(directory)?;
@@ -110,7 +122,9 @@ fn from_pages(
     }
     let unique = u64::from_be_bytes(engine.environment.random()?);
     let path = directory.join(format!("carved-{unique:016x}.redb"));
-    let repaired = carved(&path, &damaged, engine).and_then(|carved| {
+    let carved = carved(&path, &damaged, engine)
+        .map_err(|error| with_room(error, &path, &damaged, &engine.environment));
+    let repaired = carved.and_then(|carved| {
         let Some((carved, is_head_wrong)) = carved else {
             return Err(why.hint(Hint::NothingToSave));
         };
@@ -124,7 +138,12 @@ fn from_pages(
         put_head(engine, is_head_wrong, repaired)
     });
     let _ = disk::remove(&path); // what stays is named by nothing
-    repaired
+    tidied(root, repaired?)
+}
+
+/// Removes what processes left that ended too early.
+pub(super) fn tidied(root: &Path, repair: Repair) -> Result<Repair, Error> {
+    Ok(Repair { removed: remove_leftovers(root)?, ..repair })
 }
 
 /// The store that the pages of a damaged file make, in a file of its own, and whether HEAD says
@@ -139,34 +158,39 @@ fn carved(path: &Path, damaged: &Path, engine: &Engine) -> Result<Option<(Store,
     }
     let head = engine.head().ok();
     let is_head_wrong = head.is_none();
-    let head = Mutex::new(head.unwrap_or_else(|| default_head(engine)));
+    let head = Mutex::new(head.unwrap_or_else(|| default_head(&engine.config)));
     let (config, environment) = (engine.config.clone(), engine.environment.clone());
     let place = Place::Memory { head };
     let store = Store::over(Arc::new(backend), None, place, config, environment);
     Ok(Some((store, is_head_wrong)))
 }
 
-fn default_head(engine: &Engine) -> Head {
-    Head::Attached(engine.config.default_branch.clone())
+/// HEAD where it says nothing.
+pub(super) fn default_head(config: &Config) -> Head {
+    Head::Attached(config.default_branch.clone())
 }
 
-fn repair(
-    engine: &Engine,
-    directory: &Path,
-    progress: &mut dyn FnMut(Stage),
-) -> Result<Repair, Error> {
-    let Fsck { findings, .. } = check(engine, |read| progress(Stage::Read(read)))?;
+fn repair(engine: &Engine, root: &Path, progress: &mut dyn FnMut(Stage)) -> Result<Repair, Error> {
+    let directory = root.join(STORE_DIRECTORY);
+    let Fsck { findings, bytes, .. } = check(engine, |read| progress(Stage::Read(read)))?;
     let is_head_wrong = wrong_head(engine)?.is_some();
     let repair = if findings.iter().any(is_in_data) {
-        save(engine, directory, findings, progress)?
+        // The rows around the objects come on top: what is refused here cannot end well.
+        if let Some(free) = (engine.environment.free_bytes)(&directory).filter(|free| *free < bytes)
+        {
+            let what = format!("a new data file in {}", directory.display());
+            return Err(no_room(what, bytes, Some(free)));
+        }
+        save(engine, &directory, findings, progress)?
     } else {
-        Repair { findings, ..Repair::default() }
+        let losses = findings.iter().filter(|one| matches!(one, Finding::Lost(_)));
+        Repair { losses: losses.cloned().collect(), findings, ..Repair::default() }
     };
-    put_head(engine, is_head_wrong, repair)
+    tidied(root, put_head(engine, is_head_wrong, repair)?)
 }
 
 /// Fills a new data file and makes it the store's.
-fn save(
+pub(super) fn save(
     engine: &Engine,
     directory: &Path,
     findings: Vec<Finding>,
@@ -202,14 +226,15 @@ fn save(
         moved: saved.moved,
         head: None,
         data_file: Some(path),
-        kept: config.engine.as_ref().map(|engine| directory.join(&engine.data_file)),
+        kept: Some(directory.join(config.data_file())),
+        removed: Vec::new(),
     })
 }
 
 /// Puts HEAD on the default branch where it says nothing.
 fn put_head(engine: &Engine, is_wrong: bool, mut repair: Repair) -> Result<Repair, Error> {
     if is_wrong {
-        engine.set_head(&default_head(engine))?;
+        engine.set_head(&default_head(&engine.config))?;
         repair.head = Some(engine.config.default_branch.clone());
     }
     Ok(repair)
@@ -217,7 +242,7 @@ fn put_head(engine: &Engine, is_wrong: bool, mut repair: Repair) -> Result<Repai
 
 /// Whether a new data file makes it good.
 fn is_in_data(finding: &Finding) -> bool {
-    !finding.is_warning() && !matches!(finding, Finding::Head(_) | Finding::Lease { .. })
+    finding.is_repairable() && !matches!(finding, Finding::Head(_) | Finding::Leftover(_))
 }
 
 /// Whether it names something that a new data file cannot hold.
@@ -240,7 +265,7 @@ fn checked(
     new: &Arc<RedbBackend>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Fsck, Error> {
-    let head = Mutex::new(default_head(engine));
+    let head = Mutex::new(default_head(&engine.config));
     let backend = Arc::clone(new) as Arc<dyn Backend>;
     let (config, environment) = (engine.config.clone(), engine.environment.clone());
     let store = Store::over(backend, None, Place::Memory { head }, config, environment);

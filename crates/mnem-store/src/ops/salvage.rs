@@ -12,6 +12,7 @@ use crate::backend::{
 };
 use crate::codec::Encoded;
 use crate::error::{Error, ErrorKind};
+use crate::graph::FirstParents;
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId, ObjectId};
 use crate::index::{Position, below};
 use crate::object::{Commit, Object};
@@ -345,7 +346,7 @@ impl<'e> Salvage<'e> {
         let mut before = None;
         loop {
             let page = view.records(Some(name), before, 64)?;
-            let Some((number, _)) = page.last() else { return Ok(newest) };
+            let Some((number, _)) = page.last() else { break };
             before = Some(*number);
             for commit in page.into_iter().filter_map(|(_, record)| record.new) {
                 if is_whole(commit)? {
@@ -354,6 +355,14 @@ impl<'e> Salvage<'e> {
                 newest = newest.or(Some(commit).filter(is_there));
             }
         }
+        // Records may be lost, and the original kept none.
+        for step in FirstParents::new(objects, newest) {
+            let Some((commit, _)) = found(step)? else { break };
+            if is_whole(commit)? {
+                return Ok(Some(commit));
+            }
+        }
+        Ok(newest)
     }
 
     /// Makes a branch, with a record unless its newest says so already.

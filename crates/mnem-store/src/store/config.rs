@@ -1,6 +1,7 @@
 //! The `config` file: `key = value` lines that say what the store is.
 
 use super::format::FormatVersion;
+use super::original;
 use crate::error::Error;
 use crate::id::BranchName;
 
@@ -56,6 +57,11 @@ impl Config {
             ]);
         }
         text
+    }
+
+    /// The name of the data file inside `.mnem/`.
+    pub(crate) fn data_file(&self) -> &str {
+        self.engine.as_ref().map_or(original::DATA_FILE, |engine| &engine.data_file)
     }
 
     /// Whether the text has a key of ours at all.

@@ -3,10 +3,11 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::engine::{Engine, Place};
+use super::leftovers::leftovers;
 use super::{Head, STORE_DIRECTORY, Store};
 use crate::backend::disk;
 use crate::backend::redb::{ReadOnlyFile, RedbBackend, Settings};
@@ -18,9 +19,28 @@ pub(crate) struct Copied {
     pub(crate) store: Store,
     /// HEAD.
     pub(crate) head: Result<Head, Error>,
+    /// What nothing uses.
+    pub(crate) leftovers: Vec<PathBuf>,
+}
+
+/// Why no copy of a file is made: it is larger than what is free.
+pub(crate) struct Shortage {
+    pub(crate) path: PathBuf,
+    pub(crate) wanted: u64,
+    pub(crate) free: u64,
 }
 
 impl Engine {
+    /// What a copy of the data file lacks.
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
+        let Place::Disk { root, .. } = &self.place else { return None };
+        let directory = root.join(STORE_DIRECTORY);
+        let path = directory.join(self.config.data_file());
+        let wanted = path.metadata().ok()?.len();
+        let free = (self.environment.free_bytes)(&directory)?;
+        (free < wanted).then_some(Shortage { path, wanted, free })
+    }
+
     /// The store as it is now. Nobody writes while the file is copied. None of a store in memory
     /// or of the original, or where no copy can be made: the disk is full or read-only.
     pub(crate) fn copied(&self) -> Result<Option<Copied>, Error> {
@@ -33,10 +53,11 @@ impl Engine {
         let beside = directory.join(format!("copy-{unique:016x}.redb"));
         let copied = self.writer.run(|| {
             let head = self.head();
+            let leftovers = leftovers(root)?;
             let failed = |error| Error::io(format!("cannot copy {}", data.display()), error);
-            Ok((copy(&data, &beside).map_err(failed)?, head))
+            Ok((copy(&data, &beside).map_err(failed)?, head, leftovers))
         });
-        let (file, head) = match copied {
+        let (file, head, leftovers) = match copied {
             Ok(copied) => copied,
             Err(error) if error.kind() == ErrorKind::Busy => return Err(error),
             Err(_) => return Ok(None),
@@ -49,7 +70,7 @@ impl Engine {
             Place::Memory { head: Mutex::new(Head::Attached(self.config.default_branch.clone())) };
         let (config, environment) = (self.config.clone(), self.environment.clone());
         let store = Store::over(backend, None, place, config, environment);
-        Ok(Some(Copied { store, head }))
+        Ok(Some(Copied { store, head, leftovers }))
     }
 }
 

@@ -8,7 +8,6 @@ use super::config::Config;
 use super::environment::Environment;
 use super::files::{self, Identity, Stamp};
 use super::head::Head;
-use super::original;
 use super::writer::Writer;
 use crate::backend::OriginalBackend;
 use crate::backend::cache::Objects;
@@ -132,6 +131,12 @@ impl Engine {
             std::io::ErrorKind::NotFound => {
                 Error::corrupt(format!("{} is missing", path.display()))
             }
+            // A directory, or a link that leads to itself.
+            _ if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file())
+                && !path.is_file() =>
+            {
+                Error::corrupt(format!("{} is no file: {error}", path.display()))
+            }
             _ => Error::io(format!("cannot read {}", path.display()), error),
         })?;
         let head = String::from_utf8(text)
@@ -188,9 +193,7 @@ impl Engine {
     /// How large the data file is; none for a store in memory.
     pub(crate) fn data_file(&self) -> Result<Option<DataFile>, Error> {
         let Place::Disk { root, .. } = &self.place else { return Ok(None) };
-        let engine = self.config.engine.as_ref();
-        let name = engine.map_or(original::DATA_FILE, |engine| &engine.data_file);
-        let path = root.join(STORE_DIRECTORY).join(name);
+        let path = root.join(STORE_DIRECTORY).join(self.config.data_file());
         let metadata = fs::metadata(&path)
             .map_err(|error| Error::io(format!("cannot read {}", path.display()), error))?;
         let allocated = files::allocated(&metadata);

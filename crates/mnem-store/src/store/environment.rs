@@ -69,6 +69,9 @@ pub struct Environment {
     /// The kind of file system that a directory is on, as the system names it: `ext4`, `nfs4`.
     /// None where that is not known.
     pub file_system: fn(&Path) -> Option<String>,
+    /// How many bytes the file system that a directory is on has free for this process. None where
+    /// that is not known.
+    pub free_bytes: fn(&Path) -> Option<u64>,
     /// Open a store also on a file system of the network, where two machines may both believe
     /// that they hold it.
     pub allow_network: bool,
@@ -93,6 +96,7 @@ impl Environment {
             busy_timeout: DEFAULT_BUSY_TIMEOUT,
             waiting: Arc::new(Patient),
             file_system: |_| None,
+            free_bytes: |_| None,
             allow_network: false,
             idle: DEFAULT_IDLE,
             cache_bytes: DEFAULT_CACHE_BYTES,

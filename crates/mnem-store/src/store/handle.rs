@@ -116,10 +116,12 @@ impl Store {
         Ok(self.engine()?.config.format)
     }
 
-    /// Whether this is a store of the original whose writer was killed. Everything that was
-    /// acknowledged is there.
+    /// Whether this is a store of the original whose writer was killed, or, once something of it
+    /// was read, one opened to be examined that was not closed. Everything that was acknowledged
+    /// is there. An open to write puts the file in order.
     pub fn was_killed(&self) -> Result<bool, Error> {
-        Ok(self.engine()?.was_killed)
+        let engine = self.engine()?;
+        Ok(engine.was_killed || engine.writer.killed().is_some())
     }
 
     /// The branch a fresh HEAD names.

@@ -11,6 +11,7 @@ pub mod format;
 pub mod handle;
 pub mod head;
 pub(crate) mod lease;
+pub(crate) mod leftovers;
 pub mod local;
 pub(crate) mod network;
 pub mod objects;

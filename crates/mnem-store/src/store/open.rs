@@ -13,6 +13,7 @@ use super::files::{self, Identity};
 use super::format::FormatVersion;
 use super::head::Head;
 use super::lease::{self, HOLDER_FILE, LeaseFiles, Leased, WANT_FILE};
+use super::leftovers;
 use super::network;
 use super::original::{self, Access, DataFile};
 use super::registry::Registry;
@@ -27,9 +28,9 @@ use crate::graph::KnownBases;
 use crate::id::BranchName;
 
 /// The data file of a new store.
-const DATA_FILE: &str = "store.redb";
+pub(crate) const DATA_FILE: &str = "store.redb";
 pub(crate) const CONFIG_FILE: &str = "config";
-const HEAD_FILE: &str = "HEAD";
+pub(crate) const HEAD_FILE: &str = "HEAD";
 
 /// How a new store is to be.
 #[derive(Clone, Debug)]
@@ -84,6 +85,7 @@ impl Store {
             return Err(Error::new(ErrorKind::Io, message).hint(Hint::Directory));
         }
         network::check(&root, &environment)?;
+        leftovers::remove_new_stores(&root);
         let unique = u64::from_be_bytes(environment.random()?);
         let scaffold = Scaffold {
             new: root.ancestors().take_while(|path| !path.exists()).map(Path::to_owned).collect(),
@@ -97,13 +99,18 @@ impl Store {
             // Its name must last as long as what is acknowledged in it.
             directory.parent().map_or(Ok(()), files::sync_directory).map_err(place)?;
         }
-        let told = build(&scaffold.beside, &environment, fill)?;
+        let (told, lock) = build(&scaffold.beside, &environment, fill)?;
+        // Nobody renames a directory there in which a file is open.
+        if cfg!(windows) {
+            lock.take(drop);
+        }
         match disk::rename(&scaffold.beside, &root.join(STORE_DIRECTORY)) {
             // Another made one meanwhile.
             Err(_) if nearest(&root).is_some() => return Err(exists(&root, &root)),
             renamed => renamed.map_err(place)?,
         }
         drop(scaffold);
+        lock.take(|lock| drop(lock.unlock()));
         files::sync_directory(&root).map_err(place)?;
         Ok((Self::open_at(root, environment)?, told))
     }
@@ -118,6 +125,11 @@ impl Store {
         let start = absolute(directory)
             .map_err(|error| Error::io(format!("cannot read {}", directory.display()), error))?;
         nearest(&start).ok_or_else(|| {
+            let mut links = start.ancestors().map(|directory| directory.join(STORE_DIRECTORY));
+            if let Some(link) = links.find(|path| path.is_symlink()) {
+                let message = format!("{} is a link that leads to no directory", link.display());
+                return Error::new(ErrorKind::NoStore, message).hint(Hint::CheckPermissions);
+            }
             let message = format!("no mnemosyne store at or above {}", start.display());
             Error::new(ErrorKind::NoStore, message).hint(Hint::Init)
         })
@@ -284,14 +296,22 @@ impl Drop for Scaffold {
     }
 }
 
-/// Writes every file of a new store into a directory that does not exist yet.
+/// Writes every file of a new store into a directory that does not exist yet. Its `lock` is locked
+/// from before there is a data file until this is dropped: whoever finds it free knows that nobody
+/// makes the store any more.
 fn build<T>(
     directory: &Path,
     environment: &Environment,
     fill: impl FnOnce(Arc<dyn Backend>) -> Result<(InitOptions, Head, T), Error>,
-) -> Result<T, Error> {
+) -> Result<(T, Descriptor<fs::File>), Error> {
     let failed = |error| Error::io(format!("cannot write {}", directory.display()), error);
     disk::create_directory(directory).map_err(failed)?;
+    let lock_path = directory.join(LOCK_FILE);
+    let lock = Descriptor::open(|| {
+        let lock = disk::open_or_create(&lock_path)?;
+        lock.lock().map(|()| lock)
+    });
+    let lock = lock.and_then(|lock| files::sync(&lock_path).map(|()| lock)).map_err(failed)?;
     let backend = RedbBackend::create(
         &directory.join(DATA_FILE),
         environment.random()?,
@@ -302,7 +322,6 @@ fn build<T>(
     let config = new_config(&options, Some(config::Engine::current(DATA_FILE)));
     for (name, text) in [
         (HEAD_FILE, format!("{}\n", head.render())),
-        (LOCK_FILE, String::new()),
         (WANT_FILE, String::new()),
         (HOLDER_FILE, String::new()),
         (CONFIG_FILE, config.render()),
@@ -310,7 +329,7 @@ fn build<T>(
         files::write_synced(&directory.join(name), text.as_bytes()).map_err(failed)?;
     }
     files::sync_directory(directory).map_err(failed)?;
-    Ok(told)
+    Ok((told, lock))
 }
 
 /// Why no store is made where something is.
@@ -354,17 +373,35 @@ fn nearest(start: &Path) -> Option<PathBuf> {
 
 pub(crate) fn read_config(directory: &Path) -> Result<Config, Error> {
     let path = directory.join(CONFIG_FILE);
-    let foreign = || {
+    let foreign = |what| {
+        if is_ours(directory) {
+            let message = format!("{} {what}, and the rest of a store is there", path.display());
+            return Error::corrupt(message).hint(Hint::Config);
+        }
         let message = format!(
             "{} was made by another program: it has no config of a mnemosyne store",
             directory.display()
         );
-        Error::new(ErrorKind::NoStore, message)
+        Error::new(ErrorKind::NoStore, message).hint(Hint::OtherProgram)
     };
     let text = match disk::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == IoKind::NotFound => return Err(foreign()),
+        Err(error) if error.kind() == IoKind::NotFound => return Err(foreign("is missing")),
         Err(error) => return Err(Error::io(format!("cannot read {}", path.display()), error)),
     };
-    if Config::is_ours(&text) { Config::parse(&text) } else { Err(foreign()) }
+    if !Config::is_ours(&text) {
+        return Err(foreign("does not say what the store is"));
+    }
+    Config::parse(&text).map_err(|error| match error.kind() {
+        ErrorKind::CorruptStore => {
+            Error::corrupt(format!("{}: {error}", path.display())).hint(Hint::Config)
+        }
+        _ => error,
+    })
+}
+
+/// Whether a directory without a config of ours has what a store has beside it.
+fn is_ours(directory: &Path) -> bool {
+    let has = |name: &str| directory.join(name).is_file();
+    has(HEAD_FILE) && (has(DATA_FILE) || has(HOLDER_FILE))
 }

@@ -57,15 +57,33 @@ impl DataFile {
         }
     }
 
-    /// Locks the file and opens it. The original keeps its lock for as long as it has the store
-    /// open. None where the file, or the store's format, is no longer the one that is expected:
-    /// it was migrated while this waited.
+    /// Locks the file and opens it. None where it was migrated while this waited.
     pub(crate) fn open(
         &self,
         access: Access,
         expected: FormatVersion,
         environment: &Environment,
     ) -> Result<Option<OriginalBackend>, Error> {
+        let Some(storage) = self.lock(access, expected, environment)? else { return Ok(None) };
+        let bytes = storage.with(CopyOnWrite::len).unwrap_or_default();
+        let checked = bytes <= CHECKED_BYTES || access == Access::Alone || environment.examine;
+        Ok(Some(OriginalBackend::open(storage, self.name(), checked)?))
+    }
+
+    /// How messages name the file.
+    pub(crate) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Locks the file. The original keeps its lock for as long as it has the store open. None where
+    /// the file, or the store's format, is no longer the one that is expected: it was migrated
+    /// while this waited.
+    pub(crate) fn lock(
+        &self,
+        access: Access,
+        expected: FormatVersion,
+        environment: &Environment,
+    ) -> Result<Option<Descriptor<CopyOnWrite>>, Error> {
         let begun = Instant::now();
         let mut looked = begun;
         let storage = loop {
@@ -92,10 +110,7 @@ impl DataFile {
         {
             return Ok(None);
         }
-        let bytes = storage.with(CopyOnWrite::len).unwrap_or_default();
-        let checked = bytes <= CHECKED_BYTES || access == Access::Alone || environment.examine;
-        let name = self.path.display().to_string();
-        Ok(Some(OriginalBackend::open(storage, name, checked)?))
+        Ok(Some(storage))
     }
 
     /// Opens the file with its lock, or not at all.

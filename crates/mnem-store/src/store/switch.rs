@@ -1,9 +1,15 @@
 //! Another data file in the place of a store's, by one rename.
 //!
-//! A file under the next name is filled, checked and made durable; then `config`, which names the
-//! data file, is replaced. Wherever a machine stops, the store is what it was before that rename
-//! and what it is to be after it. The caller keeps everybody else off the store.
+//! A file is filled, checked and made durable; then it gets the next name that is free, and
+//! `config`, which names the data file, is replaced. Wherever a machine stops, the store is what it
+//! was before that and what it is to be after it. The caller keeps everybody else off the store.
+//!
+//! No file with the name of a data file is ever written over: `config` may have come back from an
+//! older copy, and then such a file is the store.
 
+use std::error::Error as _;
+use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +19,10 @@ use super::files;
 use super::open::CONFIG_FILE;
 use super::original;
 use crate::backend::redb::{RedbBackend, Settings};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, Hint};
+
+/// What a data file is called beside its name until it is whole.
+pub(crate) const UNFINISHED: &str = ".new";
 
 /// What becomes of the file that a store no longer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,14 +47,21 @@ pub(crate) fn switch<T>(
     fill: impl FnOnce(&Arc<RedbBackend>) -> Result<T, Error>,
     is_durable: impl FnOnce(),
 ) -> Result<(PathBuf, T), Error> {
-    let in_use = config.engine.as_ref().map_or(original::DATA_FILE, |engine| &engine.data_file);
-    let name = next_name(in_use);
+    let in_use = config.data_file();
+    let name = next_name(directory, in_use);
     let path = directory.join(&name);
     // What an attempt left that was stopped.
-    remove(directory, &name)?;
-    let filled = filled(directory, &path, environment, fill).inspect_err(|_| {
-        let _ = files::remove(&path); // the first error is the one to tell
+    let unfinished = format!("{name}{UNFINISHED}");
+    remove(directory, &unfinished)?;
+    let beside = directory.join(unfinished);
+    let filled = filled(directory, &beside, environment, fill).map_err(|error| {
+        let told = with_room(error, &path, &directory.join(in_use), environment);
+        let _ = files::remove(&beside); // the first error is the one to tell
+        told
     })?;
+    files::rename(&beside, &path)
+        .and_then(|()| files::sync_directory(directory))
+        .map_err(|error| Error::io(format!("cannot write {}", path.display()), error))?;
     is_durable();
     let new = Config { engine: Some(Engine::current(&name)), ..config.clone() };
     files::replace_alone(&directory.join(CONFIG_FILE), &new.render())?;
@@ -84,10 +100,49 @@ pub(crate) fn remove(directory: &Path, name: &str) -> Result<bool, Error> {
     removed.map_err(|error| Error::io(format!("cannot remove {}", path.display()), error))
 }
 
-/// The name of the data file that comes after one: `store.redb`, `store.2.redb`, `store.3.redb`.
-/// It follows from the old name, so that who begins again finds what a stopped attempt left.
-fn next_name(old: &str) -> String {
-    let number = old.strip_prefix("store.").and_then(|rest| rest.strip_suffix(".redb"));
-    let number = number.and_then(|number| number.parse::<u32>().ok()).unwrap_or(1);
-    format!("store.{}.redb", number.saturating_add(1))
+/// The same error, and where the disk was full, how much it lacks.
+pub(crate) fn with_room(error: Error, new: &Path, old: &Path, environment: &Environment) -> Error {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let is_full = source.is_some_and(|it| matches!(it.kind(), StorageFull | QuotaExceeded));
+    let wanted = std::fs::metadata(old).map(|old| files::allocated(&old));
+    match wanted {
+        Ok(wanted) if is_full => {
+            let free = (environment.free_bytes)(new.parent().unwrap_or(new));
+            no_room(new.display(), wanted, free).caused_by(error)
+        }
+        _ => error,
+    }
+}
+
+/// Why a file cannot be made: it takes about so many bytes, and so many are free.
+pub(crate) fn no_room(what: impl Display, wanted: u64, free: Option<u64>) -> Error {
+    let free = free.map_or_else(|| "no more".into(), |free| format!("{free}"));
+    let message = format!(
+        "there is no room for {what}: it takes about {wanted} bytes, and {free} are free; the store \
+         is what it was"
+    );
+    Error::new(ErrorKind::Io, message).hint(Hint::MakeRoom)
+}
+
+/// The name of the data file that comes after one, unless there is a file of that name:
+/// `store.redb`, `store.2.redb`, `store.3.redb`.
+fn next_name(directory: &Path, old: &str) -> String {
+    let mut number = number(old).max(1);
+    loop {
+        number = number.saturating_add(1);
+        let name = format!("store.{number}.redb");
+        if number == u32::MAX || !directory.join(&name).exists() {
+            return name;
+        }
+    }
+}
+
+/// The number in the name of a data file, 1 for the first; 0 where it is no such name.
+pub(crate) fn number(name: &str) -> u32 {
+    if name == original::DATA_FILE {
+        return 1;
+    }
+    let number = name.strip_prefix("store.").and_then(|rest| rest.strip_suffix(".redb"));
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }

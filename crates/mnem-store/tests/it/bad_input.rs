@@ -400,12 +400,21 @@ const DAMAGE: &[(&str, Damage, ErrorKind, &str)] = &[
     (
         "no config",
         |d| fs::remove_file(d.join("config")).unwrap(),
-        ErrorKind::NoStore,
-        "was made by another program",
+        CORRUPT,
+        "config is missing, and the rest of a store is there",
     ),
     (
         "a foreign config",
         |d| config(d, |_| "[server]\nport = 80\n".into()),
+        CORRUPT,
+        "config does not say what the store is, and the rest of a store is there",
+    ),
+    (
+        "another program's directory",
+        |d| {
+            config(d, |_| "[server]\nport = 80\n".into());
+            fs::remove_file(d.join("HEAD")).unwrap();
+        },
         ErrorKind::NoStore,
         "was made by another program",
     ),

@@ -78,6 +78,12 @@ impl Disk {
     }
 }
 
+/// What is wrong, without what ended processes left: they are named, and harm nothing.
+pub fn harm(findings: Vec<Finding>) -> Vec<Finding> {
+    let is_left = |one: &Finding| matches!(one.kind(), "killed" | "leftover" | "unused");
+    findings.into_iter().filter(|one| !is_left(one)).collect()
+}
+
 pub fn copy_of(root: &Path) -> Disk {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join(".mnem")).unwrap();

@@ -13,7 +13,9 @@ use mnem_store::backend::{
 use mnem_store::codec::Encoded;
 use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{Changes, Finding, MergeOptions, RevertOutcome};
-use mnem_store::{BranchName, Commit, CommitId, Environment, InitOptions, NodeVersionId, Store};
+use mnem_store::{
+    BranchName, Commit, CommitId, Environment, ErrorKind, Hint, InitOptions, NodeVersionId, Store,
+};
 use redb::{ReadableTable, ReadableTableMetadata, WriteTransaction};
 
 use crate::damage::{Definition, Disk, bytes, drop_row, flips, keys, set};
@@ -54,15 +56,36 @@ fn a_sound_store_has_none() {
 }
 
 #[test]
-fn a_store_whose_writer_was_killed_has_none_and_stays_as_it_is() {
+fn a_store_whose_writer_was_killed_names_it_and_stays_as_it_is() {
     for commits in [0, 260] {
         let disk = Disk::filled(commits);
         let store = disk.open();
         put(&store, "plan", "written and never closed");
         // What a kill leaves behind: the file as it is while it is open.
         let killed = disk.copy();
+        let holder = fs::read(disk.file("holder")).unwrap();
+        fs::write(killed.file("holder"), &holder).unwrap();
+        let process = format!("process {} on this-machine", std::process::id());
+        let named = Finding::Killed { process };
+        // Nobody has put the file in order, so whoever asks again is told the same.
+        for _ in 0..2 {
+            assert_eq!(killed.findings(), std::slice::from_ref(&named));
+        }
+        assert!(named.is_warning() && !named.is_repairable());
+        let examined = Environment { examine: true, ..environment() };
+        let examined = Store::open(killed.root(), examined).unwrap();
+        assert_eq!(examined.verify(|_| ()).unwrap().problems, Vec::<String>::new());
+        assert!(examined.was_killed().unwrap());
+        drop(examined);
+        // Who was killed may have had no time to say who it is.
+        fs::write(killed.file("holder"), "").unwrap();
+        assert!(killed.findings()[0].to_string().starts_with("a process had the store"));
+        // It ended as it should, and the file is not closed because it is damaged.
+        let free = String::from_utf8(holder).unwrap().replace("holding", "free   ");
+        fs::write(killed.file("holder"), free).unwrap();
         assert_eq!(killed.findings(), []);
         assert_eq!(killed.open().head_commit().unwrap(), store.head_commit().unwrap());
+        assert_eq!(killed.findings(), []);
     }
 }
 
@@ -118,7 +141,9 @@ fn where_no_copy_can_be_made_the_store_itself_is_checked() {
     let unique = u64::from_be_bytes(environment().random().unwrap());
     let taken = disk.file(&format!("copy-{unique:016x}.redb"));
     fs::write(&taken, "mine").unwrap();
-    let found = Store::fsck_at(disk.root(), environment(), |_| ()).unwrap();
+    let mut found = Store::fsck_at(disk.root(), environment(), |_| ()).unwrap();
+    let named = Finding::Leftover(taken.canonicalize().unwrap());
+    assert_eq!(std::mem::take(&mut found.findings), [named]);
     assert_eq!(found, expected);
     assert_eq!(fs::read(taken).unwrap(), b"mine");
 }
@@ -267,19 +292,101 @@ fn head_and_the_files_beside_the_data_are_looked_at() {
     assert_eq!(disk.findings().len(), 2);
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_or_leads_nowhere_is_named() {
+    use std::os::unix::fs::symlink;
+    let disk = Disk::filled(0);
+    for is_link in [false, true] {
+        let disk = disk.copy();
+        let head = disk.file("HEAD");
+        fs::remove_file(&head).unwrap();
+        if is_link { symlink("HEAD", &head) } else { fs::create_dir(&head) }.unwrap();
+        let found = Store::fsck_at(disk.root(), environment(), |_| ()).unwrap().findings;
+        assert_eq!(kinds(&found), ["head"]);
+        assert!(found[0].to_string().contains("HEAD is no file: "), "{found:?}");
+    }
+    // What config names is not there, and another data file is.
+    let config = fs::read_to_string(disk.file("config")).unwrap();
+    fs::write(disk.file("config"), config.replace("store.redb", "store.2.redb")).unwrap();
+    let found = disk.findings();
+    assert_eq!((kinds(&found), found[0].hint()), (vec!["config"], Hint::Config));
+    let told = found[0].to_string();
+    assert!(
+        told.contains("store.2.redb, which is missing, and ")
+            && told.ends_with("store.redb is there")
+    );
+    // A disk that is not there.
+    let place = tempfile::tempdir().unwrap();
+    symlink("elsewhere", place.path().join(".mnem")).unwrap();
+    let error = Store::open(&place.path().join("below"), environment()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoStore);
+    assert!(error.to_string().ends_with(".mnem is a link that leads to no directory"), "{error}");
+}
+
 #[test]
 fn a_file_that_cannot_be_opened_is_what_is_found() {
     let disk = Disk::filled(0);
     let path = disk.file("store.redb");
     let whole = fs::read(&path).unwrap();
-    for bytes in [Vec::new(), b"junk".to_vec(), whole[..whole.len() / 2].to_vec()] {
+    let half = whole[..whole.len() / 2].to_vec();
+    let text = "nothing of a store\n".repeat(1_000).into_bytes();
+    for bytes in [Vec::new(), b"junk".to_vec(), text, half.clone()] {
         fs::write(&path, &bytes).unwrap();
-        assert_eq!(kinds(&disk.findings()), ["file"], "{}", bytes.len());
+        let found = disk.findings();
+        assert_eq!(kinds(&found), ["file"], "{}", bytes.len());
+        // A repair is named where it saves something.
+        let is_readable = bytes == half;
+        assert_eq!(found[0].is_repairable(), is_readable, "{}", bytes.len());
+        let expected = if is_readable { Hint::Repair } else { Hint::NothingToSave };
+        assert_eq!(found[0].hint(), expected);
     }
     fs::remove_file(&path).unwrap();
     let found = disk.findings();
-    assert_eq!(kinds(&found), ["file"]);
+    assert_eq!((kinds(&found), found[0].hint()), (vec!["file"], Hint::NothingToSave));
     assert!(found[0].to_string().ends_with("the file is missing"), "{found:?}");
+}
+
+#[test]
+fn a_config_that_says_nothing_is_what_is_found() {
+    let disk = Disk::filled(0);
+    let path = disk.file("config");
+    let whole = fs::read_to_string(&path).unwrap();
+    for (text, expected) in [
+        (Some("[core]\nbare = true\n".to_owned()), "does not say what the store is"),
+        (Some(whole.replace("hash_algo", "hush_algo")), "has no hash_algo"),
+        (Some(whole.replace("engine", "motor")), "has no engine"),
+        (Some("\0".repeat(120)), "does not say what the store is"),
+        (None, "is missing"),
+    ] {
+        match text {
+            Some(text) => fs::write(&path, text).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let found = disk.findings();
+        assert_eq!((kinds(&found), found[0].hint()), (vec!["config"], Hint::Config));
+        let told = found[0].to_string();
+        let shown = path.canonicalize().unwrap_or(path.clone()).display().to_string();
+        assert!(told.starts_with(&shown) && told.contains(expected), "{told}");
+        assert!(!found[0].is_repairable());
+        let before = bytes(disk.root());
+        for error in [
+            Store::open(disk.root(), environment()).unwrap_err(),
+            Store::repair(disk.root(), environment(), |_| ()).unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::CorruptStore);
+            assert_eq!(
+                (error.to_string(), error.hint_text()),
+                (told.clone(), Some(Hint::Config.text()))
+            );
+        }
+        assert!(bytes(disk.root()) == before);
+    }
+    // The way out that the hint names.
+    let other = tempfile::tempdir().unwrap();
+    drop(Store::init(other.path(), &InitOptions::default(), environment()).unwrap());
+    fs::copy(other.path().join(".mnem/config"), &path).unwrap();
+    assert_eq!(disk.findings(), []);
 }
 
 #[test]

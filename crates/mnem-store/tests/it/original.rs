@@ -248,7 +248,7 @@ fn an_export_makes_the_same_store_as_a_migration() {
 }
 
 #[test]
-fn fsck_reads_all_of_it_and_a_repair_is_refused() {
+fn fsck_reads_all_of_it_and_a_repair_of_a_sound_one_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let (writer, _) = sample(directory.path());
     let killed = tempfile::tempdir().unwrap();
@@ -264,11 +264,13 @@ fn fsck_reads_all_of_it_and_a_repair_is_refused() {
         if place == damaged.path() {
             let [finding] = &*found.findings else { panic!("{:?}", found.findings) };
             assert!(finding.to_string().contains(&lost.to_string()), "{finding}");
-        } else {
-            assert_eq!(found.findings, []);
-            assert_eq!((found.commits, found.states, found.nodes), (4, 3, 43));
-            assert_eq!((found.records, found.branches), (0, 2));
+            assert!(finding.is_repairable());
+            assert_eq!(files(place), before);
+            continue;
         }
+        assert_eq!(found.findings, []);
+        assert_eq!((found.commits, found.states, found.nodes), (4, 3, 43));
+        assert_eq!((found.records, found.branches), (0, 2));
         let error = Store::repair(place, environment(), |_| ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FormatVersion, "{error}");
         assert!(error.hint_text().unwrap().starts_with("`mnem migrate`"));

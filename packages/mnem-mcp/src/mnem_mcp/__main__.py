@@ -52,8 +52,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except mnem.MnemError as error:
         hint = f"\nhint: {error.hint}" if error.hint else ""
         if isinstance(error, mnem.NoStoreError):
-            # What another program made has none, and is not to be made over.
-            made = "--init` makes the store" if error.hint else "--store PATH` takes another place"
+            # The hint names `mnem init` where one can be made; what is there is not to be made over.
+            is_free = (error.hint or "").startswith("`mnem init")
+            made = "--init` makes the store" if is_free else "--store PATH` takes another place"
             hint = f"\nhint: `mnem-mcp {made}"
         sys.stderr.write(f"mnem-mcp: {error.code}: {error}{hint}\n")
         return STORE

@@ -34,12 +34,11 @@ struct Found {
 /// Fills an empty backend with the objects and records in a file, in the order of their numbers,
 /// and with the branches that no record names. Returns how many objects there are.
 pub(crate) fn carve(path: &Path, into: &RedbBackend) -> Result<u64, BackendError> {
-    let mut pages = Pages(File::open(path)?);
+    let mut pages = Pages::of(path)?;
     let mut log: BTreeMap<u64, Vec<(u64, usize)>> = BTreeMap::new();
     let mut refs = BTreeMap::new();
-    let length = pages.0.metadata()?.len();
-    for page in (0..length).step_by(usize::try_from(PAGE).unwrap_or(usize::MAX)) {
-        for Found { table, key, value, place } in pages.leaf(page, length)? {
+    for page in pages.all() {
+        for Found { table, key, value, place } in pages.rows(page)? {
             match (table, rows::decode_number(&key)) {
                 (LOG, Some(number)) => log.entry(number).or_default().push(place),
                 (LOG, None) => {}
@@ -71,32 +70,85 @@ pub(crate) fn carve(path: &Path, into: &RedbBackend) -> Result<u64, BackendError
     Ok(carved.objects)
 }
 
-struct Pages(File);
+/// Whether anything of a store can be read in the pages of a file.
+pub(crate) fn holds_rows(mut pages: Pages<'_>) -> io::Result<bool> {
+    for page in pages.all() {
+        if !pages.rows(page)?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
 
-impl Pages {
-    fn read(&mut self, at: u64, length: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.0.seek(SeekFrom::Start(at))?;
-        (&self.0).take(length as u64).read_to_end(&mut bytes)?;
+/// The pages of a file of redb, of this version and of 2, read past redb.
+pub(crate) struct Pages<'r> {
+    read: Box<ReadAt<'r>>,
+    length: u64,
+}
+
+/// Fills a buffer with the bytes from an offset on.
+type ReadAt<'r> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'r;
+
+/// A row of a leaf: its key, and where in the file its value is.
+pub(crate) struct Pair {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: (u64, usize),
+}
+
+impl Pages<'static> {
+    /// Those of the file at a path.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let read = move |at, out: &mut [u8]| {
+            file.seek(SeekFrom::Start(at))?;
+            file.read_exact(out)
+        };
+        Ok(Self { read: Box::new(read), length })
+    }
+}
+
+impl<'r> Pages<'r> {
+    /// Pages that are read by a call, and how many bytes there are.
+    pub(crate) fn new(
+        read: impl FnMut(u64, &mut [u8]) -> io::Result<()> + 'r,
+        length: u64,
+    ) -> Self {
+        Self { read: Box::new(read), length }
+    }
+
+    /// Where a page may begin.
+    pub(crate) fn all(&self) -> impl Iterator<Item = u64> + use<> {
+        (0..self.length).step_by(usize::try_from(PAGE).unwrap_or(usize::MAX))
+    }
+
+    /// Bytes of the file: as many as there are.
+    pub(crate) fn read(&mut self, at: u64, length: usize) -> io::Result<Vec<u8>> {
+        let there = usize::try_from(self.length.saturating_sub(at)).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; length.min(there)];
+        (self.read)(at, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// The rows of the log and of the branches in a page, if it is a leaf.
-    fn leaf(&mut self, page: u64, length: u64) -> io::Result<Vec<Found>> {
-        let mut found = Vec::new();
+    /// The rows in a page, if it is a leaf of a table whose values have this length, or any.
+    pub(crate) fn leaf(&mut self, page: u64, width: Option<u64>) -> io::Result<Vec<Pair>> {
         let head = self.read(page, 4)?;
-        let [LEAF, _, low, high] = head.as_slice() else { return Ok(found) };
+        let [LEAF, _, low, high] = head.as_slice() else { return Ok(Vec::new()) };
         let count = usize::from(u16::from_le_bytes([*low, *high]));
-        let ends = self.read(page + 4, count * 8)?;
-        let ends: Vec<u64> =
+        let noted = if width.is_some() { count } else { 2 * count };
+        let ends = self.read(page + 4, noted * 4)?;
+        let mut ends: Vec<u64> =
             ends.as_chunks::<4>().0.iter().map(|end| u64::from(u32::from_le_bytes(*end))).collect();
-        let start = 4 + 8 * count as u64;
+        if let (Some(width), Some(last)) = (width, ends.last().copied()) {
+            ends.extend((1..=count as u64).map(|place| last + place * width));
+        }
+        let start = 4 + 4 * noted as u64;
         let is_leaf = ends.len() == 2 * count
             && ends.first().is_some_and(|first| *first >= start)
             && ends.is_sorted()
-            && ends.last().is_some_and(|last| page + last <= length);
+            && ends.last().is_some_and(|last| page + last <= self.length);
         if !is_leaf {
-            return Ok(found);
+            return Ok(Vec::new());
         }
         // Each key begins where the one before it ends, and so does each value; the first value
         // where the last key does.
@@ -106,11 +158,18 @@ impl Pages {
         let place = |(start, end): &(&u64, &u64)| {
             (page + **start, usize::try_from(**end - **start).unwrap_or(usize::MAX))
         };
-        for (key, value) in keys.iter().map(place).zip(values.iter().map(place)) {
-            let (key, sealed) = (self.read(key.0, key.1)?, self.read(value.0, value.1)?);
+        let pairs = keys.iter().map(place).zip(values.iter().map(place));
+        pairs.map(|((at, length), value)| Ok(Pair { key: self.read(at, length)?, value })).collect()
+    }
+
+    /// The rows of the log and of the branches in a page.
+    fn rows(&mut self, page: u64) -> io::Result<Vec<Found>> {
+        let mut found = Vec::new();
+        for Pair { key, value: place } in self.leaf(page, None)? {
+            let sealed = self.read(place.0, place.1)?;
             for table in [LOG, REFS] {
                 if let Some(unsealed) = rows::unsealed(table, &key, &sealed) {
-                    let (key, value, place) = (key.clone(), unsealed.to_vec(), value);
+                    let (key, value) = (key.clone(), unsealed.to_vec());
                     found.push(Found { table, key, value, place });
                 }
             }

@@ -72,6 +72,18 @@ impl<S: StorageBackend> CopyOnWrite<S> {
         self.writing().set_len(len);
     }
 
+    /// Forgets what was written.
+    pub(crate) fn forget(&self) -> io::Result<()> {
+        let len = self.below.len()?;
+        *self.writing() = Changes { len, shown: len, pages: BTreeMap::new() };
+        Ok(())
+    }
+
+    /// Fills a buffer with what lies below from an offset on, whatever was written since.
+    pub(crate) fn read_below(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.below.read(offset, out)
+    }
+
     fn reading(&self) -> RwLockReadGuard<'_, Changes> {
         self.changes.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -14,7 +14,7 @@
 
 use std::fmt;
 use std::fs::{File, TryLockError};
-use std::io;
+use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,6 +43,10 @@ pub const CACHE_BYTES: usize = 64 << 20;
 
 /// How many commits wait for the index, unless set.
 pub const INDEX_COMMITS: u64 = 256;
+
+/// Where redb notes in a file's header how it was left, and the bit that says: open.
+const FLAGS: usize = 9;
+const OPEN: u8 = 2;
 
 /// What is said where redb panicked.
 const STOPPED: &str = "damage stopped the engine";
@@ -540,6 +544,14 @@ impl fmt::Debug for RedbBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedbBackend").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// Whether the header of a file says that redb has it open: where nobody has, it was not closed.
+pub(crate) fn is_open(path: &Path) -> bool {
+    let mut header = [0; FLAGS + 1];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    let [.., flags] = header;
+    read.is_ok() && header.starts_with(b"redb") && flags & OPEN != 0
 }
 
 fn builder(settings: &Settings) -> Builder {

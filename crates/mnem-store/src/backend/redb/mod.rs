@@ -15,7 +15,8 @@ mod rows;
 mod storage;
 mod view;
 
-pub(crate) use carve::carve;
+pub(crate) use carve::{Pages, carve, holds_rows};
 pub use copy_on_write::{CopyOnWrite, ReadOnlyFile};
+pub(crate) use file::is_open;
 pub use file::{Access, CACHE_BYTES, Epoch, INDEX_COMMITS, OnRepair, RedbBackend, Settings};
 use file::{Fault, read, write};

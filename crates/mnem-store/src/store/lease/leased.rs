@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::{Holder, HolderState, LOOK, LeaseFiles, VIEWS, Wait};
 use crate::backend::descriptor::Descriptor;
-use crate::backend::redb::{Access, OnRepair, RedbBackend, Settings};
+use crate::backend::redb::{Access, OnRepair, RedbBackend, Settings, is_open};
 use crate::backend::{Backend, BackendError};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::id::{BranchName, CommitId};
@@ -44,6 +44,8 @@ pub(crate) struct Leased {
     files: Descriptor<LeaseFiles>,
     is_read_only: bool,
     options: Options,
+    /// See [`Leased::killed`].
+    killed: OnceLock<Option<Holder>>,
     /// The process that opened this. A forked child must not touch it.
     process: u32,
     myself: Weak<Self>,
@@ -130,6 +132,7 @@ impl Leased {
             files,
             is_read_only,
             options,
+            killed: OnceLock::new(),
             process: std::process::id(),
             myself: myself.clone(),
             state: Mutex::new(state),
@@ -300,6 +303,15 @@ impl Leased {
         self.files.with(LeaseFiles::is_wanted).unwrap_or(false)
     }
 
+    /// Of a store that is examined, the process that had it last and did not close it. An open to
+    /// write puts the file in order, and the trace is gone.
+    pub(crate) fn killed(&self) -> Option<String> {
+        Some(match self.killed.get()? {
+            Some(Holder { pid, host, .. }) => format!("process {pid} on {host}"),
+            None => "a process".into(),
+        })
+    }
+
     fn is_repairing(&self) -> bool {
         self.read_holder().is_some_and(|holder| holder.state == HolderState::Repairing)
     }
@@ -352,7 +364,14 @@ impl Leased {
     fn opened(&self, wants: &mut Wants<'_>) -> Result<Option<u64>, Error> {
         wants.drop_it();
         (self.options.check)()?;
-        let mut counter = self.read_holder().map_or(0, |holder| holder.counter);
+        let last = self.read_holder();
+        let mut counter = last.as_ref().map_or(0, |holder| holder.counter);
+        if self.options.examine
+            && last.as_ref().is_none_or(|holder| holder.state != HolderState::Free)
+            && is_open(&self.options.data)
+        {
+            let _ = self.killed.set(last);
+        }
         if !self.is_read_only {
             counter = counter.wrapping_add(1);
         }
@@ -414,8 +433,15 @@ impl Leased {
 
     pub(super) fn write_holder(&self, counter: u64, state: HolderState) {
         if !self.is_read_only {
-            let host = self.options.host.clone();
-            let holder = Holder { counter, state, pid: self.process, host };
+            let (pid, host) = (self.process, self.options.host.clone());
+            let holder = match self.killed.get() {
+                // Whoever looks next is to find its word too.
+                Some(Some(killed)) if state == HolderState::Free => {
+                    let (pid, host) = (killed.pid, killed.host.clone());
+                    Holder { counter, state: HolderState::Holding, pid, host }
+                }
+                _ => Holder { counter, state, pid, host },
+            };
             self.files.with(|files| holder.write(&files.holder, &files.holder_path()));
         }
     }

@@ -77,6 +77,12 @@ impl Writer {
         Self { refusal: Some(refusal), ..self }
     }
 
+    /// The process that did not close a store which was opened to be examined: see
+    /// [`Leased::killed`].
+    pub(crate) fn killed(&self) -> Option<String> {
+        self.lease.as_ref()?.killed()
+    }
+
     /// Refuses where nothing can be written.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match &self.refusal {

@@ -15,7 +15,7 @@ use super::disk::{self, scratch};
 use super::report::Report;
 use super::script::opening;
 use super::sound;
-use crate::damage::{self, drop_row, keys};
+use crate::damage::{self, drop_row, harm, keys};
 use crate::seeds::Dice;
 use crate::support::put;
 use crate::sweep::number;
@@ -129,7 +129,7 @@ fn a_repair_that_is_killed_leaves_the_store_before_or_after() {
     damaged.edit(|t| drop_row(t, "refs", b"kept"));
     let kinds = |root: &Path| -> Vec<_> {
         let found = Store::fsck_at(root, opening(3), |_| ()).unwrap().findings;
-        found.iter().map(mnem_store::ops::Finding::kind).collect()
+        harm(found).iter().map(mnem_store::ops::Finding::kind).collect()
     };
     let findings = kinds(damaged.root());
     let start = disk::read(damaged.root());

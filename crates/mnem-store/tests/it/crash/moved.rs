@@ -16,7 +16,7 @@ use super::report::Report;
 use super::script::{SCRIPT, opening, shape};
 use super::ways::each_stop;
 use super::{RECORDING, only, sound, store_in};
-use crate::damage::{self, drop_row, keys, set};
+use crate::damage::{self, drop_row, harm, keys, set};
 use crate::original::{sample, told};
 use crate::support::{id, meta, note, put};
 use crate::sweep::{asked, number};
@@ -158,7 +158,7 @@ fn repair(damage: impl Fn(&damage::Disk)) -> Work {
     let file = start[Path::new(".mnem/store.redb")].clone().unwrap();
     let run = |place: &Path| Store::repair(place, opening(1), |_| ()).map(drop);
     let check = move |place: &Path, is_done: bool| {
-        let findings = Store::fsck_at(place, opening(2), |_| ()).unwrap().findings;
+        let findings = harm(Store::fsck_at(place, opening(2), |_| ()).unwrap().findings);
         // A finding names the place of the file.
         let kinds = |findings: &[mnem_store::ops::Finding]| -> Vec<_> {
             findings.iter().map(mnem_store::ops::Finding::kind).collect()

@@ -47,6 +47,7 @@ const READS: &[&str] = &[
     "parse",
     "parse_time",
     "plan_merge",
+    "readable_log",
     "reflog",
     "resolve",
     "resolve_or_head",
