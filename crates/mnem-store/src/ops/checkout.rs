@@ -11,7 +11,7 @@ impl Store {
     /// Moves HEAD to a branch, or to a commit, which detaches it.
     ///
     /// Refused over staged changes, unless `discard` drops them. A checkout of where one is does
-    /// nothing.
+    /// nothing else.
     ///
     /// ```
     /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
@@ -83,16 +83,20 @@ impl Store {
         discard: bool,
         mut batch: Batch,
     ) -> Result<Head, Error> {
-        if engine.head()? == head && batch.is_empty() {
-            return Ok(head);
-        }
+        let is_here = engine.head()? == head;
         if discard {
             staging::clear(&mut batch, engine.staged()?.ids());
-        } else {
+        }
+        if is_here && batch.is_empty() {
+            return Ok(head);
+        }
+        if !discard {
             self.refuse_staged(engine, "check out another branch", Hint::CommitOrDiscard)?;
         }
         engine.publish_now(&batch)?;
-        engine.set_head(&head)?;
+        if !is_here {
+            engine.set_head(&head)?;
+        }
         Ok(head)
     }
 }
