@@ -92,8 +92,7 @@ class BranchScope:
     ) -> None:
         try:
             # Drafts cannot be from before: entering is refused over them.
-            if self._store.head().removeprefix("ref: ") != self._return_to:
-                self._store.checkout(self._return_to, discard=True)
+            self._store.checkout(self._return_to, discard=True)
         except MnemError:
             # What ended the block is the error to see.
             if error is None:

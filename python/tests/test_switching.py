@@ -59,15 +59,6 @@ def test_a_scope_makes_its_branch_at_once(store):
     assert store.head() == "ref: main"
 
 
-def test_discarding_where_one_is_drops_drafts(store):
-    agents.remember(store, "a", 1)
-    store.add("draft", 1)
-    store.checkout("main")
-    assert [id for id, _ in store.staged()] == ["draft"]
-    store.checkout("main", discard=True)
-    assert (store.head(), store.staged()) == ("ref: main", [])
-
-
 def test_empty_text_is_not_given(store, monkeypatch):
     monkeypatch.delenv("MNEM_AUTHOR", raising=False)
     agents.remember(store, "a", 1, summary="", author="")

@@ -18,7 +18,7 @@ pub struct Args {
     /// Create a branch and switch to it
     #[arg(short = 'b', long, value_name = "NAME")]
     create: Option<String>,
-    /// Drop what is staged
+    /// Drop what is staged; where HEAD is already, it stays
     #[arg(long)]
     discard: bool,
 }

@@ -11,7 +11,7 @@ impl Store {
     /// Moves HEAD to a branch, or to a commit, which detaches it.
     ///
     /// Refused over staged changes, unless `discard` drops them. A checkout of where one is does
-    /// nothing else.
+    /// nothing.
     ///
     /// ```
     /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
@@ -83,20 +83,16 @@ impl Store {
         discard: bool,
         mut batch: Batch,
     ) -> Result<Head, Error> {
-        let is_here = engine.head()? == head;
-        if discard {
-            staging::clear(&mut batch, engine.staged()?.ids());
-        }
-        if is_here && batch.is_empty() {
+        if engine.head()? == head && batch.is_empty() {
             return Ok(head);
         }
-        if !discard {
+        if discard {
+            staging::clear(&mut batch, engine.staged()?.ids());
+        } else {
             self.refuse_staged(engine, "check out another branch", Hint::CommitOrDiscard)?;
         }
         engine.publish_now(&batch)?;
-        if !is_here {
-            engine.set_head(&head)?;
-        }
+        engine.set_head(&head)?;
         Ok(head)
     }
 }

@@ -249,7 +249,7 @@ impl Pair {
             return refused(result);
         }
         assert_eq!(result.unwrap(), head);
-        if self.model.head != head || discard {
+        if self.model.head != head {
             self.model.staged.clear();
         }
         self.model.head = head;

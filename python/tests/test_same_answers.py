@@ -1,10 +1,10 @@
-"""Calls of the interface of 0.0.7 with the answers it gave, and ours where they differ.
+"""Every call of the interface of 0.0.7 answers as it did, or as the page of calls says.
 
 tests/fixtures/original/calls.txt has them. A line with `# NAME` begins with a new store; below a
-call stands what 0.0.7 answers, and after `now:` what this release does instead.
+call stands what 0.0.7 answers, and after `now:` what this release answers instead.
 
-    python calls.py then    # with mnem-agents 0.0.7: writes its answers
-    python calls.py now     # with this release: writes where it differs
+    python test_same_answers.py then    # with mnem-agents 0.0.7 and pytest: writes its answers
+    python test_same_answers.py now     # with this release: writes where it differs
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import mnem
+import pytest
 from mnem import agents
 
 FILE = Path(__file__).parents[2] / "tests/fixtures/original/calls.txt"
@@ -43,7 +44,7 @@ def read(text: str) -> list[Call]:
             calls.append(Call(section, line[4:]))
         elif line.startswith("... "):
             calls[-1].code += "\n" + line[4:]
-        elif line.startswith("now: "):
+        elif line.startswith("now:"):
             calls[-1].now = line[5:]
         elif line:
             calls[-1].then = line
@@ -111,6 +112,35 @@ def run(calls: list[Call]) -> list[str]:
             answers.append(answer(call.code, names, call.then))
         names.clear()
     return answers
+
+
+RECORDED = read(FILE.read_text(encoding="utf-8"))
+SECTIONS = list(dict.fromkeys(call.section for call in RECORDED))
+# What 0.0.7 had not.
+ADDED = {
+    *("close", "exists", "export", "flips", "fsck", "get", "local", "memory", "on", "reflog"),
+    *("restore", "revert", "undo", "update", "verify", "write"),
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_section(section, monkeypatch):
+    monkeypatch.delenv("MNEM_AUTHOR", raising=False)
+    recorded = [call for call in RECORDED if call.section == section]
+    for call, said in zip(recorded, run(recorded), strict=True):
+        assert said == (call.then if call.now is None else call.now), call.code
+
+
+def test_every_name_of_the_store_is_called():
+    made = "\n".join(call.code for call in RECORDED)
+    names = {name for name in dir(mnem.Store) if not name.startswith("_")}
+    assert names >= ADDED
+    # The places of a store and its version are no calls that are compared.
+    assert {name for name in names - ADDED if f".{name}" not in made} == {"format_version"}
+
+
+def test_the_page_of_calls_is_as_it_is_written():
+    assert written(RECORDED) == FILE.read_text(encoding="utf-8")
 
 
 def main(which: str) -> None:
