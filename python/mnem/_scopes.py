@@ -91,8 +91,9 @@ class BranchScope:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            self._store.checkout(self._return_to)
+            # Drafts cannot be from before: entering is refused over them.
+            self._store.checkout(self._return_to, discard=True)
         except MnemError:
-            # What ended the block is the error to see; HEAD then stays, over the drafts.
+            # What ended the block is the error to see.
             if error is None:
                 raise

@@ -64,7 +64,7 @@ def remember(
     provenance = Provenance(step, observation, tool_call, source, note)
     return store.write(
         {id: MemoryNode(id, content, provenance=provenance, event_time=event_time)},
-        message=f"remember {id}" if summary is None else summary,
+        message=summary or f"remember {id}",
         author=author,
         time_ms=time_ms,
         base=base,
@@ -104,7 +104,7 @@ def revise(
         observation=observation,
         tool_call=tool_call,
         note=note,
-        summary=f"revise {id}" if summary is None else summary,
+        summary=summary or f"revise {id}",
         author=author,
         time_ms=time_ms,
         event_time=event_time,
@@ -151,7 +151,7 @@ def remember_many(
     count = f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}"
     return store.write(
         {node.id: node for node in nodes},
-        message=f"remember {count}" if summary is None else summary,
+        message=summary or f"remember {count}",
         author=author,
         time_ms=time_ms,
         base=base,
@@ -185,7 +185,7 @@ def forget(
 
     return store.update(
         drop,
-        message=f"forget {id}" if summary is None else summary,
+        message=summary or f"forget {id}",
         author=author,
         time_ms=time_ms,
         base=base,
@@ -310,7 +310,7 @@ def import_json(
     'memory.json'
     """
     name = Path(path).name if source is None else source
-    message = f"import {name}" if summary is None else summary
+    message = summary or f"import {name}"
     return store._handle.import_json(path, name, message, author, time_ms)  # noqa: SLF001
 
 
@@ -382,7 +382,7 @@ def import_mem0(
 
         head = store.update(
             learn,
-            message=f"import {len(nodes)} memories from Mem0" if summary is None else summary,
+            message=summary or f"import {len(nodes)} memories from Mem0",
             author=author,
             time_ms=time_ms,
         )

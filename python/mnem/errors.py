@@ -47,7 +47,7 @@ class MnemError(Exception):
     conflicts: tuple[Conflict, ...]
 
     def __init__(
-        self, message: str, *, hint: str | None = None, conflicts: tuple[Conflict, ...] = ()
+        self, message: str = "", *, hint: str | None = None, conflicts: tuple[Conflict, ...] = ()
     ) -> None:
         super().__init__(message)
         self.hint = hint

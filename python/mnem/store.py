@@ -237,7 +237,7 @@ class Store(History):
 
         ``create`` makes a branch at ``target``, or where HEAD is, and moves to it.
         InvalidRefError over staged changes, unless ``discard`` drops them, and when neither
-        argument is given.
+        argument is given. Where HEAD is already, nothing is done.
 
         >>> store = mnem.open(":memory:")
         >>> _ = store.write({"plan": "basic"}, message="learn")
@@ -257,6 +257,7 @@ class Store(History):
     def branch(self, name: str, *, start: str | None = None) -> BranchScope:
         """Make a branch; as a context manager, be on it inside and back where HEAD was after.
 
+        What is staged inside and not committed is dropped at the end of the block.
         InvalidRefError as for :meth:`new_branch`, and over staged changes, before the branch
         is made.
 

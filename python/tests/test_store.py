@@ -107,14 +107,14 @@ def test_default_messages(store):
     agents.remember_many(store, [{"id": "b", "content": 1}])
     agents.remember_many(store, [{"id": id, "content": 1} for id in "cd"])
     agents.forget(store, "a")
-    agents.remember(store, "a", 3, summary="")
+    agents.remember(store, "a", 3, summary="a again")
     assert [commit.message for commit in reversed(store.log())] == [
         "remember a",
         "revise a",
         "remember 1 node",
         "remember 2 nodes",
         "forget a",
-        "",
+        "a again",
     ]
     assert {commit.author for commit in store.log()} == {"agent"}
 

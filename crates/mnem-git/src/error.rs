@@ -33,7 +33,8 @@ pub const HINT_EXPORT: &str = "`mnem export FILE --json` writes the stream to a 
 /// A node where a revision belongs.
 pub const HINT_GET: &str = "`mnem get ID` prints one memory; `mnem show REV` prints all of it";
 /// Text in JSON.
-pub const HINT_JSON_TEXT: &str = r#"in JSON, text stands in double quotes: '"degraded"'"#;
+pub const HINT_JSON_TEXT: &str =
+    r#"in JSON, text and keys stand in double quotes: '"degraded"', '{"plan": "pro"}'"#;
 /// A history of nothing.
 pub const HINT_LOG: &str = "`mnem branch` lists the branches, `mnem show` the memory";
 /// A content that never was.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use mnem_store::object::ContentProblem;
+use mnem_store::object::{ContentError, ContentProblem};
 use mnem_store::portable::json;
 use mnem_store::{Content, Error, MemoryNode, NodeId, Provenance};
 
@@ -42,7 +42,7 @@ impl ContentArgs {
     pub fn read(self) -> Result<Content, Failure> {
         match (self.content, self.content_json, self.content_file) {
             (Some(text), ..) => Ok(Content::Text(text)),
-            (None, Some(text), _) => parse(&text),
+            (None, Some(text), _) => parse("--content-json", &text),
             (None, None, Some(path)) => read_json(&path),
             (None, None, None) => read_stdin().map(Content::Text),
         }
@@ -95,15 +95,21 @@ pub fn new_id(text: String) -> Result<NodeId, Failure> {
     NodeId::new(text).map_err(|error| Failure::argument(&error))
 }
 
-/// JSON from the command line.
-pub fn parse(text: &str) -> Result<Content, Failure> {
+/// JSON from the command line, given to an option.
+pub fn parse(option: &str, text: &str) -> Result<Content, Failure> {
     json::parse(text).map_err(|error| {
         // The shell takes one pair of quotes, and then it is no JSON.
-        let bare = matches!(error.problem(), ContentProblem::NotJson(_))
-            && text.starts_with(char::is_alphabetic);
-        let failure = Failure::from(Error::from(error));
-        if bare { failure.hint(HINT_JSON_TEXT) } else { failure }
+        if matches!(error.problem(), ContentProblem::NotJson(_)) {
+            named(option, error).hint(HINT_JSON_TEXT)
+        } else {
+            Error::from(error).into()
+        }
     })
+}
+
+fn named(what: &str, error: ContentError) -> Failure {
+    let failure = Failure::from(Error::from(error));
+    Failure { message: format!("{what}: {}", failure.message), ..failure }
 }
 
 /// JSON from a file; `-` is standard input.
@@ -111,10 +117,7 @@ pub fn read_json(path: &Path) -> Result<Content, Failure> {
     let (name, bytes) = read_bytes(path)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::usage(format!("{name} is not UTF-8 text")))?;
-    json::parse(&text).map_err(|error| {
-        let failure = Failure::from(Error::from(error));
-        Failure { message: format!("{name}: {}", failure.message), ..failure }
-    })
+    json::parse(&text).map_err(|error| named(&name, error))
 }
 
 /// What a file holds, and its name; `-` is standard input.

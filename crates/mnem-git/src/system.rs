@@ -84,9 +84,10 @@ fn unescaped(text: &str) -> String {
         .fold(text.to_owned(), |text, (code, plain)| text.replace(code, plain))
 }
 
-/// Who writes: as said, else `MNEM_AUTHOR`, else `unknown`.
+/// Who writes: as said, else `MNEM_AUTHOR`, else `unknown`. Empty is not said.
 pub fn author(said: Option<&str>) -> String {
     said.map(str::to_owned)
+        .filter(|name| !name.is_empty())
         .or_else(|| std::env::var("MNEM_AUTHOR").ok().filter(|name| !name.is_empty()))
         .unwrap_or_else(|| UNKNOWN_AUTHOR.to_owned())
 }

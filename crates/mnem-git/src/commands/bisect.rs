@@ -46,7 +46,7 @@ pub fn run(context: &Context, args: Args) -> Result<Bisect, Failure> {
     let node = NodeId::from_stored(args.node);
     let (test, denial) = match args.question {
         Question { equals: Some(json), .. } => {
-            let value = parse(&json)?;
+            let value = parse("--equals", &json)?;
             let answer = format!("is not {value}");
             (NodeTest::Equals(value), answer)
         }

@@ -18,7 +18,7 @@ pub struct Args {
     /// Create a branch and switch to it
     #[arg(short = 'b', long, value_name = "NAME")]
     create: Option<String>,
-    /// Drop what is staged
+    /// Drop what is staged; where HEAD is already, it stays
     #[arg(long)]
     discard: bool,
 }
@@ -27,6 +27,7 @@ pub fn run(context: &Context, args: Args) -> Result<Checkout, Failure> {
     let Args { revision, create, discard } = args;
     let name = create.map(BranchName::new).transpose().map_err(|e| Failure::argument(&e))?;
     let store = context.open()?;
+    let before = store.head()?;
     let head = match (&name, &revision) {
         (Some(name), start) => {
             store.checkout_new(name, start.as_deref(), discard, &system::author(None))?
@@ -34,9 +35,10 @@ pub fn run(context: &Context, args: Args) -> Result<Checkout, Failure> {
         (None, Some(revision)) => store.checkout(revision, discard)?,
         (None, None) => return Err(Failure::usage("nothing to check out was given")),
     };
+    let stayed = head == before;
     let branch = match head {
         Head::Attached(branch) => Some(branch.to_string()),
         Head::Detached(_) => None,
     };
-    Ok(Checkout { branch, commit: store.head_commit()?, created: name.is_some() })
+    Ok(Checkout { branch, commit: store.head_commit()?, created: name.is_some(), stayed })
 }

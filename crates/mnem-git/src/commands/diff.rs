@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(long)]
     stat: bool,
     /// Print the ids alone
-    #[arg(long, conflicts_with = "stat")]
+    #[arg(long)]
     name_only: bool,
 }
 

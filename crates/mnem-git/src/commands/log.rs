@@ -23,7 +23,7 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     node: Option<String>,
     /// Show at most N commits
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", alias = "limit")]
     max_count: Option<usize>,
     /// Print a commit on one line: its id and the first line of its message
     #[arg(long)]

@@ -13,8 +13,8 @@ use crate::report::reflog::Reflog;
 pub struct Args {
     /// The branch, also a deleted one [default: this branch]
     branch: Option<String>,
-    /// At most so many
-    #[arg(short = 'n', long, value_name = "NUMBER")]
+    /// Show at most N moves
+    #[arg(short = 'n', long, value_name = "N", alias = "max-count")]
     limit: Option<usize>,
 }
 

@@ -13,7 +13,7 @@ use crate::report::write::Remember;
 /// written.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The memory's id; its first argument is the content with --new
+    /// The memory's id; with --new there is none, and the content stands in its place
     #[arg(required_unless_present = "new")]
     id: Option<String>,
     #[command(flatten)]

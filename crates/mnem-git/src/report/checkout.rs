@@ -19,6 +19,8 @@ pub struct Checkout {
     pub commit: Option<CommitId>,
     /// Whether the branch is new.
     pub created: bool,
+    #[serde(skip)]
+    pub(crate) stayed: bool,
 }
 
 impl Report for Checkout {
@@ -27,7 +29,9 @@ impl Report for Checkout {
     fn human(&self, page: &mut Page) {
         match (&self.branch, self.commit) {
             (Some(branch), _) => {
-                page.say("Switched to branch ").shade(Shade::Current, branch).end();
+                page.say(if self.stayed { "Already on " } else { "Switched to branch " })
+                    .shade(Shade::Current, branch)
+                    .end();
             }
             (None, Some(commit)) => {
                 page.say("HEAD is now at ").shade(Shade::Id, commit.short()).line(" (detached)");

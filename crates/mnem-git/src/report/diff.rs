@@ -40,6 +40,9 @@ impl Report for Diff {
     const COMMAND: &'static str = "diff";
 
     fn human(&self, page: &mut Page) {
+        if self.changes.is_empty() {
+            page.note("no changes");
+        }
         for change in &self.changes {
             match self.detail {
                 Detail::Name => page.line(&change.id),

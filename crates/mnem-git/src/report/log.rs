@@ -83,7 +83,7 @@ impl Logged {
     fn print(&self, page: &mut Page, oneline: bool) {
         let Self { commit, change } = self;
         if oneline {
-            page.shade(Shade::Id, commit.id.short()).say("  ");
+            page.shade(Shade::Id, commit.id.short()).say(" ");
             if let Some(made) = change {
                 made.print(page);
                 page.say("  ");

@@ -44,6 +44,8 @@ fn checkout() {
         .run("mnem checkout -b third --json");
     t.quietly("mnem add draft x");
     t.run("mnem checkout early").run("mnem checkout early --discard").run("mnem status");
+    t.quietly("mnem add draft x");
+    t.run("mnem checkout early").run("mnem checkout early --discard").run("mnem status");
     assert_snapshot!(t.transcript());
 }
 

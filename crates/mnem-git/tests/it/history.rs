@@ -85,7 +85,10 @@ fn diff() {
         .run("mnem diff")
         .run("mnem diff HEAD~2 HEAD~1 --json");
     t.quietly("mnem remember plan:4821 Pro --event-time 2026-10-01 -m 'with its time'");
-    t.run("mnem diff HEAD~1 HEAD").run("mnem diff nowhere").run("mnem diff --stat --name-only");
+    t.run("mnem diff HEAD~1 HEAD")
+        .run("mnem diff nowhere")
+        .run("mnem diff HEAD~5 HEAD~3 --stat --name-only")
+        .run("mnem diff HEAD HEAD");
     assert_snapshot!(t.transcript());
 }
 

@@ -24,20 +24,20 @@ const ROWS: &[Row] = &[
         "remember a --content-json ''",
         b"",
         2,
-        "not valid JSON: Unexpected end of file, a value was expected, line 1 column 1",
+        "--content-json: not valid JSON: Unexpected end of file, a value was expected, line 1 column 1",
     ),
     (
         "remember a --content-json '[1,]'",
         b"",
         2,
-        "not valid JSON: Trailing commas are not allowed, line 1 column 4",
+        "--content-json: not valid JSON: Trailing commas are not allowed, line 1 column 4",
     ),
     ("remember a --content-json '{\"k\": [1e999]}'", b"", 2, "content.k[0]: not a finite number"),
     (
         "remember a --content-json NaN",
         b"",
         2,
-        "not valid JSON: Unexpected char: 'N', line 1 column 1",
+        "--content-json: not valid JSON: Unexpected char: 'N', line 1 column 1",
     ),
     (
         "remember a --content-json 18446744073709551616",

@@ -351,8 +351,9 @@ fn exists(found: &Path, wanted: &Path) -> Error {
 }
 
 /// The absolute path without `..`: what is above a path is told by its text, and `here/../there` is
-/// not below `here`.
+/// not below `here`. An empty path is here.
 fn absolute(path: &Path) -> io::Result<PathBuf> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let mut absolute = PathBuf::new();
     for component in std::path::absolute(path)?.components() {
         if component == Component::ParentDir {
