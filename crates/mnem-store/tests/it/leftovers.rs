@@ -20,7 +20,9 @@ const DIGITS: &str = "0123456789abcdef";
 fn unfinished(root: &Path, name: &str, files: &[&str]) -> (PathBuf, Option<File>) {
     let path = root.join(format!(".mnem.new-{name}"));
     fs::create_dir(&path).unwrap();
-    files.iter().for_each(|file| fs::write(path.join(file), "half of it").unwrap());
+    for file in files {
+        fs::write(path.join(file), "half of it").unwrap();
+    }
     let lock = File::options().write(true).open(path.join("lock")).ok();
     (path, lock)
 }

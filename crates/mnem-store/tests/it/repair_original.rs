@@ -185,7 +185,9 @@ fn drafts_and_branches_are_those_of_the_tables_where_they_can_be_read() {
     let mut bytes = fs::read(&path).unwrap();
     let places: Vec<_> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"11 0")).collect();
     assert!(!places.is_empty());
-    places.into_iter().for_each(|at| bytes[at] ^= 1);
+    for at in places {
+        bytes[at] ^= 1;
+    }
     fs::write(&path, bytes).unwrap();
     let repaired = repair(directory.path());
     let lost = |one: &Finding| matches!(one, Finding::Lost(what) if what.contains("fact-000011"));

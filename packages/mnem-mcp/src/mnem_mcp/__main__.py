@@ -52,7 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except mnem.MnemError as error:
         hint = f"\nhint: {error.hint}" if error.hint else ""
         if isinstance(error, mnem.NoStoreError):
-            # The hint names `mnem init` where one can be made; what is there is not to be made over.
+            # The hint names `mnem init` where one can be made; nothing is to be made over.
             is_free = (error.hint or "").startswith("`mnem init")
             made = "--init` makes the store" if is_free else "--store PATH` takes another place"
             hint = f"\nhint: `mnem-mcp {made}"
