@@ -49,9 +49,10 @@ macro_rules! id_type {
             }
         }
 
+        /// All of it: what tests compare as text must not agree where ids differ.
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({})"), self.short())
+                write!(f, concat!(stringify!($name), "({})"), self)
             }
         }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use mnem_store::object::content::MAX_CONTENT_BYTES;
 use mnem_store::ops::log::LogOptions;
 use mnem_store::ops::{Changes, DiffTarget, MergeOptions, NodeTest, Resolution};
+use mnem_store::store::local::LocalEdit;
 use mnem_store::{
     BranchName, CommitId, Content, Environment, Error, ErrorKind, InitOptions, MemoryNode, NodeId,
     Store,
@@ -562,7 +563,7 @@ fn stores_do_not_nest_and_are_found_from_below() {
 
 #[test]
 fn a_store_deleted_under_an_open_handle_says_so() {
-    let verbs: [Verb; 12] = [
+    let verbs: [Verb; 13] = [
         |s| write(s, named("y")),
         |s| s.update(&meta("u"), |_| Ok(Changes::new())).map(drop),
         |s| s.stage(named("y")).map(drop),
@@ -575,6 +576,8 @@ fn a_store_deleted_under_an_open_handle_says_so() {
         |s| s.snapshot().map(drop),
         |s| s.head().map(drop),
         |s| s.log(&LogOptions::default()).map(drop),
+        // It looks for no branch, and this process still has the data file open.
+        |s| s.local_edit(&[LocalEdit { owner: "o".into(), key: vec![1], value: None }]),
     ];
     for replaced in [false, true] {
         let (directory, store) = init();

@@ -117,6 +117,7 @@ fn check(root: &Path, acknowledged: &BTreeSet<String>, at_most: usize) {
     assert_eq!(store.log(&LogOptions::default()).unwrap().len(), line.len());
     assert!((acknowledged.len()..=at_most).contains(&(memory.len() - 1)), "{}", memory.len());
     assert_eq!(store.verify(|_| ()).unwrap().problems, Vec::<String>::new());
+    assert_eq!(store.fsck(|_| ()).unwrap().findings, []);
 }
 
 #[test]

@@ -102,8 +102,10 @@ fn files(root: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
     files
 }
 
-/// What a store that can only be read does.
+/// What a store that can only be read does, while another process reads it too.
 fn is_read_and_not_written(root: &Path) {
+    let other = fs::File::open(root.join(".mnem/lock")).unwrap();
+    other.lock_shared().unwrap();
     let store = Store::open(root, environment()).unwrap();
     assert!(store.snapshot().unwrap().get(&id("n19")).unwrap().is_some());
     assert_eq!(store.log(&LogOptions::default()).unwrap().len(), 20);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mnem_store::backend::counting::{Counting, Failing};
 use mnem_store::backend::{Backend, BackendError, Batch, Found, PublishError, View};
 use mnem_store::codec::Encoded;
-use mnem_store::object::{Commit, Leaf, StateNode};
+use mnem_store::object::{Branch, Commit, Leaf, StateNode};
 use mnem_store::ops::{Changes, MergeOptions, MergeOutcome};
 use mnem_store::portable::import::import_through;
 use mnem_store::portable::{Carried, import};
@@ -304,6 +304,12 @@ fn what_is_connected_to_nothing_is_refused() {
     let at = gone.find(r#""commit":""#).unwrap() + 10;
     lines[all.len() - 3].replace_range(at..at + 64, &"7".repeat(64));
     refused(&sealed(&lines), all.len() - 2, "no line before it is the commit");
+    let mut lines = all[..all.len() - 1].to_vec();
+    lines[all.len() - 2] = format!(r#"{{"type":"head","commit":"{}"}}"#, "7".repeat(64));
+    refused(&sealed(&lines), all.len() - 1, "no line before it is the commit");
+    // Old branches may be named like a commit, new ones not.
+    lines[all.len() - 2] = format!(r#"{{"type":"head","branch":"{}"}}"#, "7".repeat(64));
+    refused(&sealed(&lines), all.len() - 1, "HEAD names the branch");
 }
 
 #[test]
@@ -316,6 +322,13 @@ fn a_tree_that_is_not_canonical_is_refused() {
     let mnem_store::object::Object::State(StateNode::Branch(mut branch)) = decoded else {
         panic!("a branch")
     };
+    // The node of the prefix itself must have that id.
+    let (version, stray) = Encoded::node(note("stray", "x"));
+    let (_, misfiled) =
+        Encoded::state(StateNode::Branch(Branch { here: Some(version), ..branch.clone() }));
+    let mut lines = all[..all.len() - 1].to_vec();
+    lines.splice(at..=at, [&stray, &misfiled].map(object));
+    refused(&sealed(&lines), at + 2, "under");
     branch.children.values_mut().for_each(|child| child.count += 1);
     let (_, wrong) = Encoded::state(StateNode::Branch(branch));
     let mut lines = all[..all.len() - 1].to_vec();

@@ -91,8 +91,12 @@ fn a_node_at_hand_is_the_one_that_is_there() {
     remove(&store, "plan");
     assert_eq!(there("plan"), None);
     assert_eq!(at_hand("plan"), Some(None));
+    let bound = store.on(&BranchName::new("main").unwrap(), "t").unwrap();
+    assert!(bound.snapshot_at_hand().is_some());
     store.close();
     assert_eq!(at_hand("plan"), None, "the handle is closed");
+    std::fs::remove_dir_all(directory.path().join(".mnem")).unwrap();
+    assert!(bound.snapshot_at_hand().is_none(), "the store is gone");
 }
 
 #[test]

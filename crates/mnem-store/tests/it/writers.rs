@@ -320,6 +320,26 @@ fn merges_whose_tip_moved_while_they_waited_are_made_again() {
     assert_eq!(store.verify(|_| ()).unwrap().problems, Vec::<String>::new());
 }
 
+/// What is at hand in a turn is what the turn sees, which is not stored yet.
+#[test]
+fn nothing_older_than_the_turn_is_at_hand_in_it() {
+    let disk = CrashStorage::default();
+    let open = move || Ok(disk.clone());
+    let backend = RedbBackend::create_on("disk", open, [7; 16], Settings::default()).unwrap();
+    let store = Store::over_backend(Arc::new(backend), &InitOptions::default(), environment());
+    let start = put(&store, "a", "1");
+    assert_eq!(store.snapshot_at_hand().unwrap().commit(), Some(start));
+    let look = || {
+        store.update(&meta("look"), |now| {
+            let at_hand = store.snapshot_at_hand();
+            assert!(at_hand.is_none_or(|at_hand| at_hand.commit() == now.commit()));
+            Ok::<_, Error>(Changes::new())
+        })
+    };
+    let (first, looked) = together(&store, &meta("first"), vec![Box::new(look)]);
+    assert_eq!(looked.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [first.unwrap()]);
+}
+
 #[test]
 fn twenty_threads_need_fewer_syncs_than_commits() {
     let counts = Arc::new(Mutex::new(StorageCounts::default()));
