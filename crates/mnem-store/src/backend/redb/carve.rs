@@ -38,12 +38,18 @@ pub(crate) fn carve(path: &Path, into: &RedbBackend) -> Result<u64, BackendError
     let mut log: BTreeMap<u64, Vec<(u64, usize)>> = BTreeMap::new();
     let mut refs = BTreeMap::new();
     let length = pages.0.metadata()?.len();
+    let mut next = 0;
     for page in (0..length).step_by(usize::try_from(PAGE).unwrap_or(usize::MAX)) {
+        // What stands in a value is no page, whatever whoever wrote it made it look like.
+        if page < next {
+            continue;
+        }
         for Found { table, key, value, place } in pages.leaf(page, length)? {
+            next = next.max(place.0 + place.1 as u64);
             match (table, rows::decode_number(&key)) {
                 (LOG, Some(number)) => log.entry(number).or_default().push(place),
-                (LOG, None) => {}
-                _ => refs.extend(rows::decode_ref(&key, &value)),
+                (REFS, _) => refs.extend(rows::decode_ref(&key, &value)),
+                _ => {}
             }
         }
     }
@@ -81,7 +87,7 @@ impl Pages {
         Ok(bytes)
     }
 
-    /// The rows of the log and of the branches in a page, if it is a leaf.
+    /// The rows in a page, if it is a leaf.
     fn leaf(&mut self, page: u64, length: u64) -> io::Result<Vec<Found>> {
         let mut found = Vec::new();
         let head = self.read(page, 4)?;
@@ -108,7 +114,7 @@ impl Pages {
         };
         for (key, value) in keys.iter().map(place).zip(values.iter().map(place)) {
             let (key, sealed) = (self.read(key.0, key.1)?, self.read(value.0, value.1)?);
-            for table in [LOG, REFS] {
+            for table in rows::TABLES {
                 if let Some(unsealed) = rows::unsealed(table, &key, &sealed) {
                     let (key, value, place) = (key.clone(), unsealed.to_vec(), value);
                     found.push(Found { table, key, value, place });
