@@ -58,10 +58,9 @@ pub struct Counts {
 /// How much there is, in words.
 pub fn in_words(carried: &Carried) -> String {
     let Carried { nodes, states, commits, branches } = carried;
-    let branches = if *branches == 1 { "1 branch".into() } else { format!("{branches} branches") };
-    let [commits, states, nodes] = [(commits, "commit"), (states, "state"), (nodes, "memory node")]
-        .map(|(n, w)| counted(*n, w));
-    format!("{commits}, {states}, {nodes}, {branches}")
+    let counts =
+        [(commits, "commit"), (states, "state"), (nodes, "memory node"), (branches, "branch")];
+    counts.map(|(number, thing)| counted(*number, thing)).join(", ")
 }
 
 impl Export {
@@ -87,8 +86,7 @@ impl Report for Export {
             }
             (Some(file), None, Some(_)) => {
                 let number = self.memory.as_ref().map_or(0, BTreeMap::len);
-                let memories =
-                    if number == 1 { "1 memory".into() } else { format!("{number} memories") };
+                let memories = counted(number as u64, "memory");
                 page.line(format!("Wrote {memories} to {}", file.display()));
             }
             (None, None, Some(text)) => page.exact(text),

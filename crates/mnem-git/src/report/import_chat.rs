@@ -58,11 +58,7 @@ impl Report for ImportChat {
         ));
         page.line(format!(
             "  {} in {}, {} unchanged, {} passed over",
-            if self.written == 1 {
-                "1 memory".into()
-            } else {
-                format!("{} memories", self.written)
-            },
+            counted(self.written, "memory"),
             counted(self.commits, "commit"),
             self.unchanged,
             counted(self.passed_over, "result"),

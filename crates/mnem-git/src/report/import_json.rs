@@ -50,12 +50,9 @@ impl Report for ImportJson {
         for SkippedLine { line, reason } in &self.skipped {
             page.line(format!("line {line} was skipped: {reason}"));
         }
-        let memories = |number: u64| {
-            if number == 1 { "1 memory".into() } else { format!("{number} memories") }
-        };
         page.line(format!(
             "Read {} from {}: {} new or changed",
-            memories(self.read),
+            counted(self.read, "memory"),
             self.source,
             self.written
         ));

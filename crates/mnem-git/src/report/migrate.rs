@@ -60,11 +60,7 @@ impl Report for Migrate {
             counted(self.commits, "commit"),
             counted(self.states, "state"),
             counted(self.nodes, "memory node"),
-            if self.branches == 1 {
-                "1 branch".into()
-            } else {
-                format!("{} branches", self.branches)
-            },
+            counted(self.branches, "branch"),
             format!("{} staged", self.staged),
         ]
         .join(", ");

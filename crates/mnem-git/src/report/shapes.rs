@@ -232,10 +232,14 @@ pub fn first_line(message: &str) -> &str {
     message.lines().next().unwrap_or_default()
 }
 
-/// `1 commit`, `2 commits`.
+/// `1 commit`, `2 commits`, `2 branches`, `2 memories`.
 pub fn counted(number: u64, thing: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{ending}")
+    match thing.strip_suffix('y') {
+        _ if number == 1 => format!("1 {thing}"),
+        Some(stem) => format!("{number} {stem}ies"),
+        None if thing.ends_with("ch") => format!("{number} {thing}es"),
+        None => format!("{number} {thing}s"),
+    }
 }
 
 /// `[<12 hex>] message`.

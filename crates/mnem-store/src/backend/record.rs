@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::codec::canonical::Writer;
 use crate::codec::strict::{DecodeError, Reader, Refusal};
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
+use crate::object::Commit;
 
 /// What happened to a branch, when and by whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +135,24 @@ impl Record {
     /// The commit that came with the move, and where it stands.
     pub fn stands(&self) -> Option<(CommitId, Position)> {
         Some((self.new?, self.derived.as_ref()?.position()))
+    }
+
+    /// The record of a commit that came without a move: its time and its author are the commit's.
+    pub fn without_a_move(
+        id: CommitId,
+        commit: &Commit,
+        operation: Operation,
+        derived: Derived,
+    ) -> Self {
+        Self {
+            branch: None,
+            old: None,
+            new: Some(id),
+            operation,
+            author: commit.author.clone(),
+            time: commit.time,
+            derived: Some(derived),
+        }
     }
 
     /// How many numbers the record takes: one, or two with a large change set.

@@ -10,4 +10,4 @@ pub use crate::backend::Position;
 pub use changes::{Changed, changes_on_line, changes_within, last_change, never_changed};
 pub use line::{at_height, is_on_line, is_recorded};
 pub(crate) use position::below;
-pub use position::{derive, position};
+pub use position::{changes_of, derive, follows, position};

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::backend::cache::Objects;
-use crate::backend::{ChangeSet, Derived, Position, Skip};
+use crate::backend::{Change, ChangeSet, Derived, Position, Skip};
 use crate::error::{Error, ErrorKind};
 use crate::id::CommitId;
+use crate::object::Commit;
+use crate::state;
 
 /// Where a commit stands: from its record, else by walking until records answer.
 pub fn position(objects: &Objects, commit: CommitId) -> Result<Position, Error> {
@@ -66,6 +68,22 @@ pub fn derive(
         parents.iter().map(|id| Ok((*id, of(*id)?))).collect::<Result<Vec<_>, Error>>()?;
     let Position { generation, height, skip } = below(positions.into_iter(), of)?;
     Ok(Derived { generation, height, skip, changes })
+}
+
+/// What the record of a stored commit holds beside its move.
+pub fn follows(objects: &Objects, commit: &Commit) -> Result<Derived, Error> {
+    derive(objects, &commit.parents, None, changes_of(objects, commit)?)
+}
+
+/// What a commit changed against its first parent, as the objects say it.
+pub fn changes_of(objects: &Objects, commit: &Commit) -> Result<ChangeSet, Error> {
+    let before = match commit.parents.first() {
+        Some(parent) => Some(objects.commit(*parent)?.state),
+        None => None,
+    };
+    state::diff(objects, before, Some(commit.state))
+        .map(|change| change.map(|it| (it.id, Change { old: it.old, new: it.new })))
+        .collect()
 }
 
 /// The position of a commit with these parents, first parent first.

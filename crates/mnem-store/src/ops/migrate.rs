@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::backend::{
-    ALL_ROWS, Backend, Batch, Change, ChangeSet, Entry, Expected, LocalTable, Operation, Outcome,
-    Record, RedbBackend,
+    ALL_ROWS, Backend, Batch, Entry, Expected, LocalTable, Operation, Outcome, Record, RedbBackend,
 };
 use crate::codec::Encoded;
 use crate::error::{Error, ErrorKind};
@@ -297,23 +296,10 @@ impl<'c> Copy<'c> {
         let objects = &self.old.objects;
         for id in ids {
             let commit = objects.commit(*id)?;
-            let before = match commit.parents.first() {
-                Some(parent) => Some(objects.commit(*parent)?.state),
-                None => None,
-            };
-            let changes = state::diff(objects, before, Some(commit.state))
-                .map(|change| change.map(|it| (it.id, Change { old: it.old, new: it.new })))
-                .collect::<Result<ChangeSet, Error>>()?;
-            self.bytes += changes.keys().map(|node| 80 + node.as_str().len() as u64).sum::<u64>();
-            let record = Record {
-                branch: None,
-                old: None,
-                new: Some(*id),
-                operation: Operation::MIGRATE,
-                author: commit.author.clone(),
-                time: commit.time,
-                derived: Some(index::derive(objects, &commit.parents, None, changes)?),
-            };
+            let derived = index::follows(objects, &commit)?;
+            let names = derived.changes.keys().map(|node| 80 + node.as_str().len() as u64);
+            self.bytes += names.sum::<u64>();
+            let record = Record::without_a_move(*id, &commit, Operation::MIGRATE, derived);
             self.object(Encoded::commit((*commit).clone()).1)?;
             self.batch.record(record);
             self.done.commits += 1;

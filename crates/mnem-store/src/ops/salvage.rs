@@ -7,14 +7,14 @@ use std::sync::Arc;
 use crate::backend::cache::Objects;
 use crate::backend::redb::RedbBackend;
 use crate::backend::{
-    Backend, Batch, Change, ChangeSet, Derived, Entry, Expected, Flaw, Found, LocalTable, Number,
+    Backend, Batch, ChangeSet, Derived, Entry, Expected, Flaw, Found, LocalTable, Number,
     Operation, Record,
 };
 use crate::codec::Encoded;
 use crate::error::{Error, ErrorKind};
 use crate::graph::FirstParents;
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId, ObjectId};
-use crate::index::{Position, below};
+use crate::index::{Position, below, changes_of};
 use crate::object::{Commit, Object};
 use crate::state::{self, EntryEdits};
 use crate::store::engine::Engine;
@@ -158,16 +158,8 @@ impl<'e> Salvage<'e> {
     fn end_commit(&mut self) -> Result<(), Error> {
         let Some((id, commit)) = self.fresh.take() else { return Ok(()) };
         self.unnamed.insert(id);
-        let record = Record {
-            branch: None,
-            old: None,
-            new: Some(id),
-            operation: Operation::REPAIR,
-            author: commit.author.clone(),
-            time: commit.time,
-            derived: Some(self.derive(id, &commit, None)?),
-        };
-        self.batch.record(record);
+        let derived = self.derive(id, &commit, None)?;
+        self.batch.record(Record::without_a_move(id, &commit, Operation::REPAIR, derived));
         self.added()
     }
 
@@ -212,21 +204,10 @@ impl<'e> Salvage<'e> {
         };
         let position = followed.unwrap_or(Position { generation, height, skip });
         self.positions.insert(id, position);
-        let changes = self.changes(commit)?.unwrap_or(changes);
+        // Unless something it takes to know that is lost.
+        let changes = found(changes_of(&self.engine.objects, commit))?.unwrap_or(changes);
         let Position { generation, height, skip } = position;
         Ok(Derived { generation, height, skip, changes })
-    }
-
-    /// What a commit changed, unless something it takes to know that is lost.
-    fn changes(&self, commit: &Commit) -> Result<Option<ChangeSet>, Error> {
-        let objects = &self.engine.objects;
-        let before = commit.parents.first().map(|parent| objects.commit(*parent)).transpose();
-        let changes = before.and_then(|before| {
-            state::diff(objects, before.map(|before| before.state), Some(commit.state))
-                .map(|change| change.map(|c| (c.id, Change { old: c.old, new: c.new })))
-                .collect()
-        });
-        found(changes)
     }
 
     /// Whether a row says something still: a draft whose node is lost does not.

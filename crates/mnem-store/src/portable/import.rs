@@ -15,14 +15,13 @@ use super::stream::{Carried, Line, MAX_LINE_BYTES, SCHEMA, Seal, VERSION, unhex}
 use crate::backend::cache::Objects;
 use crate::backend::overlay::{self, Overlay, Shown};
 use crate::backend::{
-    Backend, BackendError, Batch, Change, ChangeSet, Expected, Found, Operation, Outcome,
-    PublishError, Record, View,
+    Backend, BackendError, Batch, Expected, Found, Operation, Outcome, PublishError, Record, View,
 };
 use crate::codec::Encoded;
 use crate::error::{Error, ErrorKind, Hint};
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId, ObjectId};
 use crate::index;
-use crate::object::{Commit, Kind, Object, StateNode};
+use crate::object::{Kind, Object, StateNode};
 use crate::state::{self, Nodes as _};
 use crate::store::{Environment, FormatVersion, Head, InitOptions, Store};
 
@@ -325,7 +324,9 @@ impl<P: FnMut(u64)> Import<'_, P> {
                 self.unnamed_commits.remove(parent);
             }
             self.unnamed_commits.insert(id.into(), line);
-            batch.record(self.record(id.into(), &commit)?);
+            let derived = index::follows(&self.objects, &commit)?;
+            let record = Record::without_a_move(id.into(), &commit, Operation::IMPORT, derived);
+            batch.record(record);
         } else {
             self.unnamed.insert(id, line);
         }
@@ -371,26 +372,6 @@ impl<P: FnMut(u64)> Import<'_, P> {
             return Ok(version.into());
         }
         Err(Error::corrupt(format!("it files the node {:?} ({version}) under {id:?}", node.id)))
-    }
-
-    /// The record of a commit that came without a move.
-    fn record(&self, id: CommitId, commit: &Commit) -> Result<Record, Error> {
-        let before = match commit.parents.first() {
-            Some(parent) => Some(self.objects.commit(*parent)?.state),
-            None => None,
-        };
-        let changes = state::diff(&self.objects, before, Some(commit.state))
-            .map(|change| change.map(|c| (c.id, Change { old: c.old, new: c.new })))
-            .collect::<Result<ChangeSet, Error>>()?;
-        Ok(Record {
-            branch: None,
-            old: None,
-            new: Some(id),
-            operation: Operation::IMPORT,
-            author: commit.author.clone(),
-            time: commit.time,
-            derived: Some(index::derive(&self.objects, &commit.parents, None, changes)?),
-        })
     }
 
     /// What a branch or HEAD points at.

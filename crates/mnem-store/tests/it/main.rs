@@ -8,6 +8,7 @@ mod bad_input;
 mod bisect;
 mod blame;
 mod budget;
+mod carve;
 mod chat;
 mod codec;
 mod content;

@@ -37,12 +37,18 @@ pub(crate) fn carve(path: &Path, into: &RedbBackend) -> Result<u64, BackendError
     let mut pages = Pages::of(path)?;
     let mut log: BTreeMap<u64, Vec<(u64, usize)>> = BTreeMap::new();
     let mut refs = BTreeMap::new();
+    let mut next = 0;
     for page in pages.all() {
+        // What stands in a value is no page, whatever whoever wrote it made it look like.
+        if page < next {
+            continue;
+        }
         for Found { table, key, value, place } in pages.rows(page)? {
+            next = next.max(place.0 + place.1 as u64);
             match (table, rows::decode_number(&key)) {
                 (LOG, Some(number)) => log.entry(number).or_default().push(place),
-                (LOG, None) => {}
-                _ => refs.extend(rows::decode_ref(&key, &value)),
+                (REFS, _) => refs.extend(rows::decode_ref(&key, &value)),
+                _ => {}
             }
         }
     }
@@ -162,12 +168,12 @@ impl<'r> Pages<'r> {
         pairs.map(|((at, length), value)| Ok(Pair { key: self.read(at, length)?, value })).collect()
     }
 
-    /// The rows of the log and of the branches in a page.
+    /// The rows of a store in a page.
     fn rows(&mut self, page: u64) -> io::Result<Vec<Found>> {
         let mut found = Vec::new();
         for Pair { key, value: place } in self.leaf(page, None)? {
             let sealed = self.read(place.0, place.1)?;
-            for table in [LOG, REFS] {
+            for table in rows::TABLES {
                 if let Some(unsealed) = rows::unsealed(table, &key, &sealed) {
                     let (key, value) = (key.clone(), unsealed.to_vec());
                     found.push(Found { table, key, value, place });
