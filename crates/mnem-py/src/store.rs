@@ -414,16 +414,19 @@ impl PyStore {
         py: Python<'py>,
         first_parent: bool,
         limit: Option<usize>,
-        node: Option<Text>,
-        at: Option<Text>,
+        node: Option<Vec<Text>>,
+        at: Option<Vec<Text>>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
-            let node = node.map(|id| NodeId::from_stored(id.into_string()));
+            let id = |id: Text| NodeId::from_stored(id.into_string());
+            let nodes: Option<Vec<_>> = node.map(|ids| ids.into_iter().map(id).collect());
             let commits = py.detach(|| {
-                let start = at.map(|revision| self.0.resolve(&revision)).transpose()?;
+                let resolve = |revision: Text| self.0.resolve(&revision);
+                let start =
+                    at.unwrap_or_default().into_iter().map(resolve).collect::<Result<_, _>>()?;
                 let options = LogOptions { start, first_parent, limit };
-                let Some(node) = node else { return self.0.log(&options) };
-                let events = self.0.node_log(&node, &options)?;
+                let Some(nodes) = nodes else { return self.0.log(&options) };
+                let events = self.0.nodes_log(&nodes, &options)?;
                 Ok(events.into_iter().map(|event| (event.id, event.commit)).collect())
             })?;
             let list = PyList::empty(py);

@@ -42,6 +42,7 @@ const READS: &[&str] = &[
     "local_rows",
     "log",
     "node_log",
+    "nodes_log",
     "open",
     "over_backend",
     "parse",
