@@ -35,6 +35,8 @@ pub struct NodeEvent {
     pub change: NodeChange,
 }
 
+/// Commits, each with the nodes that it changed against its first parent.
+type Touching<'n> = Vec<(CommitId, Vec<&'n NodeId>)>;
 type Commits<'o> = Box<dyn Iterator<Item = Result<(CommitId, Arc<Commit>), Error>> + 'o>;
 /// Commits, each with the nodes that it may have changed.
 type Candidates<'o> =
@@ -178,7 +180,7 @@ impl Engine {
         ids: &'n [NodeId],
         starts: &[CommitId],
         first_parent: bool,
-    ) -> Result<Option<Vec<(CommitId, Vec<&'n NodeId>)>>, Error> {
+    ) -> Result<Option<Touching<'n>>, Error> {
         let objects = &self.objects;
         let mut most = 0;
         for start in starts {

@@ -57,6 +57,7 @@ const READS: &[&str] = &[
     "snapshot_at",
     "snapshot_at_hand",
     "staged",
+    "stale_conflicts",
     "statistics",
     "to_file",
     "unmerged",
