@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from langgraph.store.base import (
@@ -33,6 +34,7 @@ def check_op(op: object) -> None:
     elif isinstance(op, ListNamespacesOp):
         expect("max_depth", op.max_depth, (int, type(None)), "an int")
     elif isinstance(op, PutOp) and op.value is not None:
+        expect("value", op.value, Mapping, "a dict")
         _check_ttl(op.ttl)
         if not op.namespace:
             raise InvalidNamespaceError("Namespace cannot be empty.")
