@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .errors import InvalidRefError
+from .errors import InvalidRefError, expect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,13 @@ __all__ = ["History"]
 _UNSET: Any = object()
 
 
+def _one_or_many(name: str, told: str | Iterable[str] | None) -> list[str] | None:
+    if told is None or isinstance(told, str):
+        return None if told is None else [told]
+    expect(name, told, Iterable, "a str, or several")
+    return list(told)
+
+
 class History:
     """The part of :class:`mnem.Store` that reads history."""
 
@@ -27,16 +35,20 @@ class History:
         *,
         first_parent: bool = False,
         limit: int | None = None,
-        node: str | None = None,
-        at: str | None = None,
+        node: str | Iterable[str] | None = None,
+        at: str | Iterable[str] | None = None,
     ) -> list[Commit]:
         """The history, newest first: a child always before its parents, HEAD first.
 
         ``first_parent`` leaves out what merges brought; ``limit`` reads only what it returns.
         With ``node``, the id of one, only the commits that made it say what no parent says, or
-        removed it; that costs its changes and not the history. ``at`` is the revision to begin
-        at, HEAD unless given. Empty on a branch without a commit; InvalidRefError when ``at``
-        names none.
+        removed it; that costs its changes and not the history. With the ids of several, those
+        that did so to any of them. ``at`` is the revision to begin at, HEAD unless given, or
+        several. Empty on a branch without a commit; InvalidRefError when ``at`` names none, and
+        for several with ``first_parent``.
+
+        A page of the history ends anywhere: the next one begins at the parents of what was shown
+        that were not shown.
 
         >>> store = mnem.open(":memory:")
         >>> _ = mnem.agents.remember(store, "plan", "basic")
@@ -48,8 +60,13 @@ class History:
         ['revise plan']
         >>> [commit.message for commit in store.log(at="HEAD~2")]
         ['remember plan']
+        >>> [commit.message for commit in store.log(node=["plan", "seats"], limit=2)]
+        ['remember seats', 'revise plan']
         """
-        return self._handle.log(first_parent, limit, node, at)
+        nodes, starts = _one_or_many("node", node), _one_or_many("at", at)
+        if nodes == [] or starts == []:
+            return []
+        return self._handle.log(first_parent, limit, nodes, starts)
 
     def diff(self, frm: str | None = None, to: str | None = None) -> list[NodeChange]:
         """What changed between two revisions, in the order of the ids.

@@ -7,18 +7,17 @@ detached HEAD a write is refused with :class:`mnem.InvalidRefError` before anyth
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload, runtime_checkable
 
-from .errors import InvalidRefError, MnemError
+from .errors import InvalidRefError, MnemError, expect
 from .store import Store
 from .types import ImportReport, MemoryNode, Provenance
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Mapping
-
     from ._mnem import Snapshot
     from .types import ChatReport
 
@@ -62,9 +61,9 @@ def remember(
     'remember customer-4821'
     """
     provenance = Provenance(step, observation, tool_call, source, note)
-    return store.write(
-        {id: MemoryNode(id, content, provenance=provenance, event_time=event_time)},
-        message=summary or f"remember {id}",
+    return _known(store).write(
+        {_text("id", id): MemoryNode(id, content, provenance=provenance, event_time=event_time)},
+        message=_summary(summary, f"remember {id}"),
         author=author,
         time_ms=time_ms,
         base=base,
@@ -104,7 +103,7 @@ def revise(
         observation=observation,
         tool_call=tool_call,
         note=note,
-        summary=summary or f"revise {id}",
+        summary=_summary(summary, f"revise {id}"),
         author=author,
         time_ms=time_ms,
         event_time=event_time,
@@ -135,7 +134,7 @@ def remember_many(
     """
     nodes = [
         MemoryNode(
-            item["id"],
+            _text("id", item["id"]),
             item["content"],
             provenance=Provenance(
                 item.get("step"),
@@ -146,12 +145,12 @@ def remember_many(
             ),
             event_time=item.get("event_time", event_time),
         )
-        for item in items
+        for item in _items(items)
     ]
     count = f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}"
-    return store.write(
+    return _known(store).write(
         {node.id: node for node in nodes},
-        message=summary or f"remember {count}",
+        message=_summary(summary, f"remember {count}"),
         author=author,
         time_ms=time_ms,
         base=base,
@@ -181,11 +180,11 @@ def forget(
     def drop(memory: Snapshot) -> dict[str, None]:
         if not memory.exists(id):
             raise InvalidRefError(f"no node {id!r} in memory")
-        return {id: None}
+        return {_text("id", id): None}
 
-    return store.update(
+    return _known(store).update(
         drop,
-        message=summary or f"forget {id}",
+        message=_summary(summary, f"forget {id}"),
         author=author,
         time_ms=time_ms,
         base=base,
@@ -227,6 +226,8 @@ def recall(
     >>> recall(store, "plan").content, recall(store, "plan", at="HEAD~1").content
     ('enterprise', 'basic')
     """
+    store = _known(store)
+    at = None if at is None else _text("at", at)
     if id is None:
         if at is None:
             return store.memory(prefix=prefix, limit=limit)
@@ -273,14 +274,14 @@ def import_chat(
     'run-1#1'
     """
     # The mapping is the core's; the handle's method is no part of the store's surface.
-    return store._handle.import_chat(  # noqa: SLF001
+    return _known(store)._handle.import_chat(  # noqa: SLF001
         messages, transcript, rules, keep_all, author, time_ms
     )
 
 
 def import_json(
     store: Store,
-    path: str | os.PathLike[str],
+    path: str | PathLike[str],
     *,
     source: str | None = None,
     summary: str | None = None,
@@ -309,11 +310,35 @@ def import_json(
     >>> store.get("entity:Ada").provenance.source
     'memory.json'
     """
-    name = Path(path).name if source is None else source
-    message = summary or f"import {name}"
-    return store._handle.import_json(path, name, message, author, time_ms)  # noqa: SLF001
+    expect("path", path, (str, PathLike), "a str or a path")
+    source = Path(path).name if source is None else source
+    message = _summary(summary, f"import {source}")
+    return _known(store)._handle.import_json(path, source, message, author, time_ms)  # noqa: SLF001
 
 
+def _known(store: Store) -> Store:
+    """The store, if it is one."""
+    expect("store", store, Store, "a mnem.Store")
+    return store
+
+
+def _items(items: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    expect("items", items, Iterable, "a list of mappings")
+    for item in items:
+        expect("each item", item, Mapping, "a mapping with id and content")
+        yield item
+
+
+def _text(name: str, value: str) -> str:
+    expect(name, value, str, "a str")
+    return value
+
+
+def _summary(summary: str | None, otherwise: str) -> str:
+    return otherwise if summary is None else _text("summary", summary) or otherwise
+
+
+@runtime_checkable
 class _Mem0Memory(Protocol):
     """What :func:`import_mem0` asks of a ``mem0.Memory``."""
 
@@ -358,6 +383,9 @@ def import_mem0(
     >>> store.get("mem0:7f").content
     {'memory': 'Prefers tea', 'metadata': {'role': 'user', 'user_id': 'ada'}}
     """
+    store = _known(store)
+    expect("filters", filters, Mapping, "a mapping")
+    expect("mem0_memory", mem0_memory, _Mem0Memory, "a mem0.Memory")
     nodes: dict[str, MemoryNode] = {}
     skipped: list[tuple[str, str]] = []
     with Store.open(":memory:") as scratch:
@@ -382,7 +410,7 @@ def import_mem0(
 
         head = store.update(
             learn,
-            message=summary or f"import {len(nodes)} memories from Mem0",
+            message=_summary(summary, f"import {len(nodes)} memories from Mem0"),
             author=author,
             time_ms=time_ms,
         )

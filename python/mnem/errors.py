@@ -30,9 +30,9 @@ class MnemError(Exception):
     """The base of every error of this package; itself, an internal error.
 
     ``code`` is the kind of the error as adapters print it, ``hint`` a sentence that names a
-    command that helps or ``None``. ``conflicts`` is for a caller that makes an error of a
-    merge's conflicts: the package returns them in its results (:class:`mnem.MergeResult`), and
-    in the errors it raises itself there are none.
+    command that helps or ``None``. ``conflicts`` is what a write over a ``base`` would have
+    overwritten: ours is what the branch says, theirs what was to be written, base where it began.
+    It is empty in other errors; those of a merge are in its result, :class:`mnem.MergeResult`.
 
     >>> import mnem
     >>> try:
@@ -40,6 +40,14 @@ class MnemError(Exception):
     ... except mnem.MnemError as error:
     ...     print(error.code)
     invalid_ref
+    >>> store = mnem.open(":memory:")
+    >>> base = mnem.agents.remember(store, "plan", "basic")
+    >>> _ = mnem.agents.revise(store, "plan", "enterprise", author="ada")
+    >>> try:
+    ...     mnem.agents.revise(store, "plan", "team", base=base)
+    ... except mnem.ConflictError as error:
+    ...     [(conflict.id, conflict.ours.content) for conflict in error.conflicts]
+    [('plan', 'enterprise')]
     """
 
     code: ClassVar[str] = "internal"
@@ -108,21 +116,47 @@ class BusyError(ConflictError, StoreIoError):
     code = "busy"
 
 
-class _ContentTypeError(InvalidRefError, TypeError):
-    """Content of a type that cannot be stored: an InvalidRefError that is also a TypeError.
+class _ArgumentError(InvalidRefError):
+    """What is wrong with one argument: an InvalidRefError that is also a built-in error.
 
-    It goes by the name of its base, since callers map errors by the name of their class.
+    Its classes go by the name of their base, since callers map errors by the name of their class.
     """
 
+    def add_note(self, note: str, /) -> None:
+        """Name the argument, which the binding tells as a note, where the sentence does not yet."""
+        # Of `fn`, which is a word of Rust's, it tells `r#fn`.
+        name = note.removeprefix("while processing '").removeprefix("r#").removesuffix("'")
+        if name.isidentifier() and self.args[0].startswith(("must ", "is ")):
+            self.args = (f"{name} {self.args[0]}",)
+
+
+class _TypeError(_ArgumentError, TypeError):
+    """An argument, or content, of a type that is not taken."""
+
     def __reduce__(self) -> tuple[object, ...]:
-        return _content_type_error, self.args, self.__dict__
+        return _type_error, self.args, self.__dict__
 
 
-_ContentTypeError.__name__ = _ContentTypeError.__qualname__ = "InvalidRefError"
+class _RangeError(_ArgumentError, OverflowError):
+    """A number that is not in the range of its argument."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _out_of_range, self.args, self.__dict__
 
 
-def _content_type_error(message: str) -> _ContentTypeError:
-    return _ContentTypeError(message)
+def _type_error(message: str) -> InvalidRefError:
+    return _TypeError(message)
+
+
+def expect(name: str, value: object, kind: type | tuple[type, ...], expected: str) -> None:
+    """InvalidRefError, which is a TypeError too, for an argument of another type."""
+    if not isinstance(value, kind):
+        found = "None" if value is None else type(value).__name__
+        raise _TypeError(f"{name} must be {expected}, not {found}")
+
+
+def _out_of_range(message: str) -> InvalidRefError:
+    return _RangeError(message)
 
 
 _CLASSES: dict[str, type[MnemError]] = {
@@ -140,7 +174,9 @@ _CLASSES: dict[str, type[MnemError]] = {
     )
 }
 
-for _class in (MnemError, _ContentTypeError, *_CLASSES.values()):
+for _class in (_ArgumentError, _TypeError, _RangeError):
+    _class.__name__ = _class.__qualname__ = "InvalidRefError"
+for _class in (MnemError, _ArgumentError, _TypeError, _RangeError, *_CLASSES.values()):
     _class.__module__ = "mnem"
 
 
@@ -149,5 +185,5 @@ def _exception(  # pyright: ignore[reportUnusedFunction]
     code: str, message: str, hint: str | None, wrong_type: bool
 ) -> MnemError:
     """Make the exception of an error of the core. The one way from there to here."""
-    kind = _ContentTypeError if wrong_type else _CLASSES.get(code, MnemError)
+    kind = _TypeError if wrong_type else _CLASSES.get(code, MnemError)
     return kind(message, hint=hint)

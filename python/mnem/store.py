@@ -14,7 +14,7 @@ from weakref import WeakSet
 from . import _mnem
 from ._history import History
 from ._scopes import BranchScope, LocalRows
-from .errors import InvalidRefError
+from .errors import InvalidRefError, expect
 from .types import MemoryNode, Provenance
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 _MEMORY = ":memory:"
+
+
+def _is_memory(path: str | os.PathLike[str]) -> bool:
+    expect("path", path, (str, os.PathLike), "a str or a path")
+    return os.fspath(path) == _MEMORY
+
 
 _open_stores: WeakSet[Store] = WeakSet()
 
@@ -59,7 +65,8 @@ class Store(History):
     Made by :func:`mnem.init` and :func:`mnem.open`. Cheap; may be shared between threads, and
     used on both sides of a fork; a context manager that closes it. Every method raises
     :class:`mnem.MnemError` or one of its subclasses; on a closed handle
-    :class:`mnem.StoreIoError`.
+    :class:`mnem.StoreIoError`; for an argument of a wrong type an InvalidRefError that is a
+    TypeError too, and for a number out of range one that is an OverflowError too.
 
     *Committed memory* is what :meth:`get`, :meth:`memory` and :meth:`exists` read and what
     :meth:`write`, :meth:`update` and :mod:`mnem.agents` change, one commit a call. *Staging*
@@ -99,7 +106,7 @@ class Store(History):
         >>> mnem.Store.init(":memory:", default_branch="trunk").head()
         'ref: trunk'
         """
-        if os.fspath(path) == _MEMORY:
+        if _is_memory(path):
             return cls(_mnem.in_memory(default_branch, reproducible))
         return cls(_mnem.init(path, default_branch, reproducible, allow_network))
 
@@ -116,7 +123,7 @@ class Store(History):
         >>> mnem.Store.open(":memory:")
         <mnem.Store root=':memory:'>
         """
-        if os.fspath(path) == _MEMORY:
+        if _is_memory(path):
             return cls(_mnem.in_memory(None, False))
         return cls(_mnem.open(path, busy_timeout, allow_network))
 
@@ -697,4 +704,5 @@ class Store(History):
         >>> store.local("vectors").get(b"plan"), store.local("expiry").get(b"plan")
         (b'1', None)
         """
+        expect("name", name, str, "a str")
         return LocalRows(self._handle, name)

@@ -199,6 +199,40 @@ def test_which_class_and_nothing_written(store, raised, bytes_of, name):
     assert bytes_of(store) == bytes_before
 
 
+def test_what_a_stale_base_would_overwrite(store):
+    """Conflicts of the write, as a merge would tell them: ours is the branch, theirs the write."""
+    for name in ("edited", "gone", "kept", "dropped"):
+        base = agents.remember(store, name, 1)
+    store.write({"edited": 2, "dropped": 2, "gone": None, "new": 2}, message="meanwhile")
+    changes = {"edited": 3, "dropped": None, "gone": 3, "new": 3, "kept": 3}
+    for write in (
+        lambda: store.write(changes, message="late", base=base),
+        lambda: store.update(lambda _: changes, message="late", base=base),
+    ):
+        with pytest.raises(mnem.ConflictError) as caught:
+            write()
+        told = {
+            conflict.id: (
+                conflict.kind,
+                *(side and side.content for side in (conflict.base, conflict.ours)),
+                conflict.theirs and conflict.theirs.content,
+            )
+            for conflict in caught.value.conflicts
+        }
+        assert told == {
+            "dropped": ("edit/delete", 1, 2, None),
+            "edited": ("edit/edit", 1, 2, 3),
+            "gone": ("delete/edit", 1, None, 3),
+            "new": ("add/add", None, 2, 3),
+        }
+        assert pickle.loads(pickle.dumps(caught.value)).conflicts == caught.value.conflicts
+    assert store.get("kept").content == 1
+    # They are answered one by one, and the write lands on what was read.
+    tip = store.head_commit()
+    agents.remember(store, "edited", caught.value.conflicts[1].ours.content + 1, base=tip)
+    assert store.get("edited").content == 3
+
+
 UNBORN = {
     "commit": lambda s: s.commit("m"),
     "write nothing": lambda s: s.write({}, message="m"),

@@ -3,15 +3,18 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::path::PathBuf;
 
 use mnem_store::object::ContentError;
 use mnem_store::object::ContentProblem as Problem;
 use mnem_store::object::content::{Float, Integer, MAX_CONTENT_DEPTH, Map};
 use mnem_store::{Content, Error};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::errors::Failure;
+use crate::errors::{Failure, out_of_range, wrong_type};
 
 /// Text from Python: a `str` that UTF-8 can hold.
 pub struct Text(String);
@@ -35,8 +38,138 @@ impl<'py> FromPyObject<'_, 'py> for Text {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let lone = |_| Error::invalid("a text has a lone surrogate, which UTF-8 cannot hold");
-        let text = object.cast::<PyString>()?;
+        let text = object.cast::<PyString>().map_err(|_| expected("a str", &object))?;
         Ok(Self(text.to_str().map_err(lone).map_err(Failure::from)?.to_owned()))
+    }
+}
+
+fn expected(what: &str, found: &Bound<'_, PyAny>) -> PyErr {
+    wrong_type("", what, found, None)
+}
+
+/// A flag from Python: a `bool`, and nothing that is only true or false.
+pub struct Flag(pub bool);
+
+impl<'py> FromPyObject<'_, 'py> for Flag {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(object.cast::<PyBool>().map_err(|_| expected("a bool", &object))?.is_true()))
+    }
+}
+
+/// How many at most. What is larger than any memory is no limit.
+pub struct Limit(pub usize);
+
+impl<'py> FromPyObject<'_, 'py> for Limit {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let refused = match object.extract::<usize>() {
+            Ok(limit) => return Ok(Self(limit)),
+            Err(refused) => refused,
+        };
+        if !refused.is_instance_of::<PyOverflowError>(object.py()) {
+            return Err(expected("an int", &object));
+        }
+        if object.lt(0)? {
+            return Err(out_of_range(&format!("must be from 0, not {}", object.str()?)));
+        }
+        Ok(Self(usize::MAX))
+    }
+}
+
+/// A time from Python, in Unix milliseconds.
+#[derive(Clone, Copy)]
+pub struct Time(pub i64);
+
+impl<'py> FromPyObject<'_, 'py> for Time {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.extract::<i64>().map(Self).map_err(|refused| {
+            if refused.is_instance_of::<PyOverflowError>(object.py()) {
+                out_of_range("must be Unix milliseconds, from -2^63 to 2^63-1")
+            } else {
+                expected("an int, Unix milliseconds", &object)
+            }
+        })
+    }
+}
+
+/// A number of seconds from Python.
+pub struct Seconds(pub f64);
+
+impl<'py> FromPyObject<'_, 'py> for Seconds {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.extract::<f64>().map(Self).map_err(|refused| {
+            if refused.is_instance_of::<PyOverflowError>(object.py()) {
+                out_of_range("is larger than any number of seconds")
+            } else {
+                expected("a number of seconds", &object)
+            }
+        })
+    }
+}
+
+/// A path from Python: a `str` or an `os.PathLike`.
+pub struct Place(pub PathBuf);
+
+impl<'py> FromPyObject<'_, 'py> for Place {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.extract::<PathBuf>().map(Self).map_err(|refused| {
+            if refused.is_instance_of::<PyTypeError>(object.py()) {
+                expected("a str or a path", &object)
+            } else {
+                Failure::from(Error::invalid(
+                    "a path has a lone surrogate, which no file name holds",
+                ))
+                .into()
+            }
+        })
+    }
+}
+
+/// Bytes from Python.
+pub struct Bytes(PyBackedBytes);
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Bytes {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.extract::<PyBackedBytes>().map(Self).map_err(|_| expected("bytes", &object))
+    }
+}
+
+/// What can be called.
+pub struct Callable(Py<PyAny>);
+
+impl Callable {
+    pub fn bind<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.0.bind(py)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Callable {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if !object.is_callable() {
+            return Err(expected("callable", &object));
+        }
+        Ok(Self(object.to_owned().unbind()))
     }
 }
 

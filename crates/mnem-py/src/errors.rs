@@ -90,6 +90,30 @@ fn exception(code: &str, message: &str, hint: Option<&str>, wrong_type: bool) ->
     })
 }
 
+/// An argument, or a part of one, of a type that is not taken. The glue of the binding tells the error which
+/// argument it is, as a note.
+pub fn wrong_type(
+    what: &str,
+    expected: &str,
+    found: &Bound<'_, PyAny>,
+    hint: Option<&str>,
+) -> PyErr {
+    let found = found.get_type().name().map_or_else(|_| "another type".into(), |it| it.to_string());
+    let found = if found == "NoneType" { "None".into() } else { found };
+    let message = format!("{what}must be {expected}, not {found}");
+    exception(ErrorKind::InvalidRef.code(), &message, hint, true)
+}
+
+/// A number that is outside what an argument takes.
+pub fn out_of_range(message: &str) -> PyErr {
+    Python::attach(|py| {
+        py.import(intern!(py, "mnem.errors"))
+            .and_then(|errors| errors.getattr(intern!(py, "_out_of_range")))
+            .and_then(|make| make.call1((message,)))
+            .map_or_else(|error| error, PyErr::from_value)
+    })
+}
+
 /// Runs one call of the binding: a panic is an exception like any other.
 pub fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> PyResult<T> {
     match catch_unwind(AssertUnwindSafe(call)) {

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use mnem_store::ops::Repair;
 use mnem_store::{BranchName, Environment, Error, InitOptions, Store, portable};
 use pyo3::prelude::*;
 
-use crate::convert::Text;
+use crate::convert::{Flag, Place, Seconds, Text};
 use crate::errors::{Signals, guarded};
 use crate::store::PyStore;
 use crate::types;
@@ -40,25 +40,25 @@ fn environment(allow_network: bool) -> Environment {
 #[pyfunction]
 pub fn init(
     py: Python<'_>,
-    path: PathBuf,
+    path: Place,
     default_branch: Option<Text>,
-    reproducible: bool,
-    allow_network: bool,
+    reproducible: Flag,
+    allow_network: Flag,
 ) -> PyResult<PyStore> {
     guarded(|| {
-        let options = init_options(default_branch, reproducible)?;
-        let environment = environment(allow_network);
-        Ok(PyStore(py.detach(|| Store::init(&path, &options, environment))?))
+        let options = init_options(default_branch, reproducible.0)?;
+        let environment = environment(allow_network.0);
+        Ok(PyStore(py.detach(|| Store::init(&path.0, &options, environment))?))
     })
 }
 
 /// Makes a store in a directory from an export, and opens it.
 #[pyfunction]
-pub fn import_store(py: Python<'_>, source: PathBuf, path: PathBuf) -> PyResult<PyStore> {
+pub fn import_store(py: Python<'_>, src: Place, dest: Place) -> PyResult<PyStore> {
     guarded(|| {
         let (store, _) = py.detach(|| {
-            let file = File::open(&source).map_err(|error| cannot_read(&source, error))?;
-            portable::import(&mut BufReader::new(file), &path, system::environment(), |_| ())
+            let file = File::open(&src.0).map_err(|error| cannot_read(&src.0, error))?;
+            portable::import(&mut BufReader::new(file), &dest.0, system::environment(), |_| ())
         })?;
         Ok(PyStore(store))
     })
@@ -85,13 +85,13 @@ fn patient(environment: Environment, busy_timeout: f64) -> Result<Environment, E
 #[pyfunction]
 pub fn open(
     py: Python<'_>,
-    path: PathBuf,
-    busy_timeout: f64,
-    allow_network: bool,
+    path: Place,
+    busy_timeout: Seconds,
+    allow_network: Flag,
 ) -> PyResult<PyStore> {
     guarded(|| {
-        let environment = patient(environment(allow_network), busy_timeout)?;
-        Ok(PyStore(py.detach(|| Store::open(&path, environment))?))
+        let environment = patient(environment(allow_network.0), busy_timeout.0)?;
+        Ok(PyStore(py.detach(|| Store::open(&path.0, environment))?))
     })
 }
 
@@ -99,13 +99,13 @@ pub fn open(
 #[pyfunction]
 pub fn migrate(
     py: Python<'_>,
-    path: PathBuf,
-    dry_run: bool,
-    busy_timeout: f64,
+    path: Place,
+    dry_run: Flag,
+    busy_timeout: Seconds,
 ) -> PyResult<Bound<'_, PyAny>> {
     guarded(|| {
-        let environment = patient(environment(false), busy_timeout)?;
-        let migrated = py.detach(|| Store::migrate(&path, &environment, dry_run, |_, _| {}))?;
+        let environment = patient(environment(false), busy_timeout.0)?;
+        let migrated = py.detach(|| Store::migrate(&path.0, &environment, dry_run.0, |_, _| {}))?;
         Ok(types::migrated_to_python(py, &migrated)?)
     })
 }
@@ -114,18 +114,18 @@ pub fn migrate(
 #[pyfunction]
 pub fn repair(
     py: Python<'_>,
-    path: PathBuf,
-    dry_run: bool,
-    busy_timeout: f64,
+    path: Place,
+    dry_run: Flag,
+    busy_timeout: Seconds,
 ) -> PyResult<Bound<'_, PyAny>> {
     guarded(|| {
-        let environment = patient(environment(false), busy_timeout)?;
+        let environment = patient(environment(false), busy_timeout.0)?;
         let repaired = py.detach(|| {
-            if dry_run {
-                let found = Store::fsck_at(&path, environment, |_| {})?;
+            if dry_run.0 {
+                let found = Store::fsck_at(&path.0, environment, |_| {})?;
                 return Ok(Repair { findings: found.findings, ..Repair::default() });
             }
-            Store::repair(&path, environment, |_| {})
+            Store::repair(&path.0, environment, |_| {})
         })?;
         Ok(types::repaired_to_python(py, &repaired)?)
     })
@@ -136,10 +136,10 @@ pub fn repair(
 pub fn in_memory(
     py: Python<'_>,
     default_branch: Option<Text>,
-    reproducible: bool,
+    reproducible: Flag,
 ) -> PyResult<PyStore> {
     guarded(|| {
-        let options = init_options(default_branch, reproducible)?;
+        let options = init_options(default_branch, reproducible.0)?;
         Ok(PyStore(py.detach(|| Store::in_memory(&options, environment(false)))?))
     })
 }

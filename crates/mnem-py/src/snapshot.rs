@@ -14,7 +14,7 @@ use mnem_store::{Error, NodeId, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::Text;
+use crate::convert::{Limit, Text};
 use crate::errors::{Failure, guarded, work_for_another};
 use crate::types;
 
@@ -75,8 +75,9 @@ impl PySnapshot {
         &self,
         py: Python<'py>,
         prefix: Option<Text>,
-        limit: Option<usize>,
+        limit: Option<Limit>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let limit = limit.map(|limit| limit.0);
         guarded(|| memory(py, || self.0.scan(prefix.as_deref().unwrap_or_default(), limit)))
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use mnem_git::system;
 use mnem_store::ops::log::LogOptions;
-use mnem_store::ops::{DiffTarget, MergeOptions, Meta, NodeTest};
+use mnem_store::ops::{Changes, DiffTarget, MergeOptions, Meta, NodeTest};
 use mnem_store::portable::chat::{self, ChatOptions, Rule};
 use mnem_store::portable::plain::import_json;
 use mnem_store::store::local::LocalEdit;
@@ -16,7 +16,7 @@ use mnem_store::{BranchName, Error, NodeId, Snapshot, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use crate::convert::{Text, content_from_python};
+use crate::convert::{Bytes, Callable, Flag, Limit, Place, Text, Time, content_from_python};
 use crate::errors::{Failure, guarded};
 use crate::open::cannot_read;
 use crate::snapshot::{PySnapshot, exists, get, memory};
@@ -36,10 +36,10 @@ impl Drop for PyStore {
     }
 }
 
-fn meta(message: Text, author: Option<Text>, time: Option<i64>, allow_empty: bool) -> Meta {
+fn meta(message: Text, author: Option<Text>, time: Option<Time>, allow_empty: Flag) -> Meta {
     Meta {
-        time,
-        allow_empty,
+        time: time.map(|time| time.0),
+        allow_empty: allow_empty.0,
         ..Meta::new(message.into_string(), system::author(author.as_deref()))
     }
 }
@@ -50,16 +50,34 @@ fn answers(
     strategy: Option<Text>,
     message: Option<Text>,
     author: Option<Text>,
-    time_ms: Option<i64>,
+    time_ms: Option<Time>,
 ) -> Result<MergeOptions, Failure> {
     Ok(MergeOptions {
         resolutions: types::resolutions_from_python(resolutions)?,
         strategy: types::strategy(strategy.as_deref())?,
         message: message.map(Text::into_string),
         author: system::author(author.as_deref()),
-        time: time_ms,
+        time: time_ms.map(|time| time.0),
         ..MergeOptions::default()
     })
+}
+
+impl PyStore {
+    /// A write that was refused over its base says what it would have overwritten.
+    fn refused(&self, py: Python<'_>, error: Error, changes: Option<Changes>) -> Failure {
+        let conflicts = changes.map_or(Ok(Vec::new()), |changes| {
+            py.detach(|| self.0.stale_conflicts(&error, &changes))
+        });
+        let raised = PyErr::from(Failure::from(error));
+        // What cannot be read any more is no reason to hide why the write was refused.
+        if let Ok(conflicts) = conflicts
+            && !conflicts.is_empty()
+            && let Ok(conflicts) = types::conflicts_to_python(py, &conflicts)
+        {
+            let _ = raised.value(py).setattr("conflicts", conflicts);
+        }
+        raised.into()
+    }
 }
 
 #[pymethods]
@@ -94,8 +112,8 @@ impl PyStore {
         guarded(|| Ok(py.detach(|| self.0.head_commit())?.map(|commit| commit.to_string())))
     }
 
-    fn resolve(&self, py: Python<'_>, revision: Text) -> PyResult<String> {
-        guarded(|| Ok(py.detach(|| self.0.resolve(&revision))?.to_string()))
+    fn resolve(&self, py: Python<'_>, spec: Text) -> PyResult<String> {
+        guarded(|| Ok(py.detach(|| self.0.resolve(&spec))?.to_string()))
     }
 
     // ---- branches ----
@@ -126,9 +144,9 @@ impl PyStore {
         })
     }
 
-    fn checkout(&self, py: Python<'_>, target: Text, discard: bool) -> PyResult<()> {
+    fn checkout(&self, py: Python<'_>, target: Text, discard: Flag) -> PyResult<()> {
         guarded(|| {
-            py.detach(|| self.0.checkout(&target, discard))?;
+            py.detach(|| self.0.checkout(&target, discard.0))?;
             Ok(())
         })
     }
@@ -136,13 +154,13 @@ impl PyStore {
     fn checkout_new(
         &self,
         py: Python<'_>,
-        name: Text,
-        start: Option<Text>,
-        discard: bool,
+        create: Text,
+        target: Option<Text>,
+        discard: Flag,
     ) -> PyResult<()> {
         guarded(|| {
-            let (name, author) = (BranchName::new(name.into_string())?, system::author(None));
-            py.detach(|| self.0.checkout_new(&name, start.as_deref(), discard, &author))?;
+            let (name, author) = (BranchName::new(create.into_string())?, system::author(None));
+            py.detach(|| self.0.checkout_new(&name, target.as_deref(), discard.0, &author))?;
             Ok(())
         })
     }
@@ -164,16 +182,16 @@ impl PyStore {
         })
     }
 
-    fn unstage(&self, py: Python<'_>, id: Text) -> PyResult<bool> {
+    fn unstage(&self, py: Python<'_>, node_id: Text) -> PyResult<bool> {
         guarded(|| {
-            let id = NodeId::from_stored(id.into_string());
+            let id = NodeId::from_stored(node_id.into_string());
             Ok(py.detach(|| self.0.unstage(&id))?)
         })
     }
 
-    fn remove(&self, py: Python<'_>, id: Text) -> PyResult<()> {
+    fn remove(&self, py: Python<'_>, node_id: Text) -> PyResult<()> {
         guarded(|| {
-            let id = NodeId::from_stored(id.into_string());
+            let id = NodeId::from_stored(node_id.into_string());
             Ok(py.detach(|| self.0.remove(&id))?)
         })
     }
@@ -201,26 +219,26 @@ impl PyStore {
         &self,
         py: Python<'py>,
         prefix: Option<Text>,
-        limit: Option<usize>,
+        limit: Option<Limit>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let prefix = prefix.as_deref().unwrap_or_default();
+        let (prefix, limit) = (prefix.as_deref().unwrap_or_default(), limit.map(|limit| limit.0));
         guarded(|| memory(py, || self.0.snapshot()?.scan(prefix, limit)))
     }
 
     fn memory_at<'py>(
         &self,
         py: Python<'py>,
-        revision: Text,
+        commit: Text,
         prefix: Option<Text>,
-        limit: Option<usize>,
+        limit: Option<Limit>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let prefix = prefix.as_deref().unwrap_or_default();
-        guarded(|| memory(py, || self.0.snapshot_at(&revision)?.scan(prefix, limit)))
+        let (prefix, limit) = (prefix.as_deref().unwrap_or_default(), limit.map(|limit| limit.0));
+        guarded(|| memory(py, || self.0.snapshot_at(&commit)?.scan(prefix, limit)))
     }
 
-    fn working_node<'py>(&self, py: Python<'py>, id: Text) -> PyResult<Bound<'py, PyAny>> {
+    fn working_node<'py>(&self, py: Python<'py>, node_id: Text) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let id = NodeId::from_stored(id.into_string());
+            let id = NodeId::from_stored(node_id.into_string());
             let node = py.detach(|| self.0.working_node(&id))?;
             Ok(types::node_to_python(py, node.as_ref())?)
         })
@@ -230,9 +248,9 @@ impl PyStore {
         &self,
         py: Python<'py>,
         prefix: Option<Text>,
-        limit: Option<usize>,
+        limit: Option<Limit>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let prefix = prefix.as_deref().unwrap_or_default();
+        let (prefix, limit) = (prefix.as_deref().unwrap_or_default(), limit.map(|limit| limit.0));
         guarded(|| memory(py, || self.0.scan_working_memory(prefix, limit)))
     }
 
@@ -243,8 +261,8 @@ impl PyStore {
         py: Python<'_>,
         message: Text,
         author: Option<Text>,
-        time_ms: Option<i64>,
-        allow_empty: bool,
+        time_ms: Option<Time>,
+        allow_empty: Flag,
     ) -> PyResult<String> {
         guarded(|| {
             let meta = meta(message, author, time_ms, allow_empty);
@@ -259,20 +277,21 @@ impl PyStore {
         changes: &Bound<'_, PyAny>,
         message: Text,
         author: Option<Text>,
-        time_ms: Option<i64>,
+        time_ms: Option<Time>,
         base: Option<Text>,
-        allow_empty: bool,
+        allow_empty: Flag,
         local: &Bound<'_, PyAny>,
     ) -> PyResult<String> {
         guarded(|| {
-            let changes = types::changes_from_python(changes)?;
+            let changes = types::changes_from_python("changes ", changes)?;
             let mut meta = meta(message, author, time_ms, allow_empty);
             meta.local = types::local_from_python(local)?;
-            let commit = py.detach(|| {
+            let asked = base.is_some().then(|| changes.clone());
+            let written = py.detach(|| {
                 meta.base = base.map(|revision| self.0.resolve(&revision)).transpose()?;
                 self.0.write(changes, &meta)
-            })?;
-            Ok(commit.to_string())
+            });
+            Ok(written.map_err(|error| self.refused(py, error, asked))?.to_string())
         })
     }
 
@@ -280,25 +299,28 @@ impl PyStore {
     fn update(
         &self,
         py: Python<'_>,
-        change: Py<PyAny>,
+        r#fn: Callable,
         message: Text,
         author: Option<Text>,
-        time_ms: Option<i64>,
+        time_ms: Option<Time>,
         base: Option<Text>,
-        allow_empty: bool,
+        allow_empty: Flag,
         local: &Bound<'_, PyAny>,
     ) -> PyResult<String> {
         guarded(|| {
             let mut meta = meta(message, author, time_ms, allow_empty);
             meta.local = types::local_from_python(local)?;
             // What the callable raises goes around the core, which has no room for it.
-            let mut raised = None;
+            let (mut raised, mut asked) = (None, None);
+            let is_based = base.is_some();
             let written = py.detach(|| {
                 meta.base = base.map(|revision| self.0.resolve(&revision)).transpose()?;
                 self.0.update(&meta, |snapshot| {
                     Python::attach(|py| {
-                        let changes = change.call1(py, (PySnapshot(snapshot.clone()),))?;
-                        types::changes_from_python(changes.bind(py))
+                        let changes = r#fn.bind(py).call1((PySnapshot(snapshot.clone()),))?;
+                        let changes = types::changes_from_python("what fn returns ", &changes)?;
+                        asked = is_based.then(|| changes.clone());
+                        Ok(changes)
                     })
                     .map_err(|failure| match failure {
                         Failure::Core(error) => error,
@@ -311,7 +333,7 @@ impl PyStore {
             });
             match raised {
                 Some(error) => Err(error.into()),
-                None => Ok(written?.to_string()),
+                None => Ok(written.map_err(|error| self.refused(py, error, asked))?.to_string()),
             }
         })
     }
@@ -325,12 +347,12 @@ impl PyStore {
         strategy: Option<Text>,
         message: Option<Text>,
         author: Option<Text>,
-        time_ms: Option<i64>,
-        allow_unrelated: bool,
+        time_ms: Option<Time>,
+        allow_unrelated: Flag,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let answers = answers(resolutions, strategy, message, author, time_ms)?;
-            let options = MergeOptions { allow_unrelated, ..answers };
+            let options = MergeOptions { allow_unrelated: allow_unrelated.0, ..answers };
             let outcome = py.detach(|| self.0.merge(&theirs, &options))?;
             Ok(types::merge_to_python(py, &outcome)?)
         })
@@ -347,7 +369,7 @@ impl PyStore {
         strategy: Option<Text>,
         message: Option<Text>,
         author: Option<Text>,
-        time_ms: Option<i64>,
+        time_ms: Option<Time>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let options = answers(resolutions, strategy, message, author, time_ms)?;
@@ -365,7 +387,7 @@ impl PyStore {
         strategy: Option<Text>,
         message: Option<Text>,
         author: Option<Text>,
-        time_ms: Option<i64>,
+        time_ms: Option<Time>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let options = answers(resolutions, strategy, message, author, time_ms)?;
@@ -378,18 +400,20 @@ impl PyStore {
         &self,
         py: Python<'_>,
         id: Text,
-        revision: Text,
+        at: Text,
         message: Option<Text>,
         author: Option<Text>,
-        time_ms: Option<i64>,
+        time_ms: Option<Time>,
     ) -> PyResult<String> {
         guarded(|| {
             let id = NodeId::from_stored(id.into_string());
-            let message = message
-                .map_or_else(|| format!("restore {id} from {}", &*revision), Text::into_string);
-            let meta =
-                Meta { time: time_ms, ..Meta::new(message, system::author(author.as_deref())) };
-            let done = py.detach(|| self.0.restore(&id, &revision, &meta))?;
+            let message =
+                message.map_or_else(|| format!("restore {id} from {}", &*at), Text::into_string);
+            let meta = Meta {
+                time: time_ms.map(|time| time.0),
+                ..Meta::new(message, system::author(author.as_deref()))
+            };
+            let done = py.detach(|| self.0.restore(&id, &at, &meta))?;
             Ok(done.commit.to_string())
         })
     }
@@ -398,11 +422,11 @@ impl PyStore {
         &self,
         py: Python<'py>,
         branch: Option<Text>,
-        limit: Option<usize>,
+        limit: Option<Limit>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
             let branch = branch.map(|name| BranchName::from_stored(name.into_string()));
-            let moves = py.detach(|| self.0.reflog(branch.as_ref(), limit))?;
+            let moves = py.detach(|| self.0.reflog(branch.as_ref(), limit.map(|limit| limit.0)))?;
             Ok(types::moves_to_python(py, &moves)?)
         })
     }
@@ -412,18 +436,25 @@ impl PyStore {
     fn log<'py>(
         &self,
         py: Python<'py>,
-        first_parent: bool,
-        limit: Option<usize>,
-        node: Option<Text>,
-        at: Option<Text>,
+        first_parent: Flag,
+        limit: Option<Limit>,
+        node: Option<Vec<Text>>,
+        at: Option<Vec<Text>>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
-            let node = node.map(|id| NodeId::from_stored(id.into_string()));
+            let id = |id: Text| NodeId::from_stored(id.into_string());
+            let nodes: Option<Vec<_>> = node.map(|ids| ids.into_iter().map(id).collect());
             let commits = py.detach(|| {
-                let start = at.map(|revision| self.0.resolve(&revision)).transpose()?;
-                let options = LogOptions { start, first_parent, limit };
-                let Some(node) = node else { return self.0.log(&options) };
-                let events = self.0.node_log(&node, &options)?;
+                let resolve = |revision: Text| self.0.resolve(&revision);
+                let start =
+                    at.unwrap_or_default().into_iter().map(resolve).collect::<Result<_, _>>()?;
+                let options = LogOptions {
+                    start,
+                    first_parent: first_parent.0,
+                    limit: limit.map(|limit| limit.0),
+                };
+                let Some(nodes) = nodes else { return self.0.log(&options) };
+                let events = self.0.nodes_log(&nodes, &options)?;
                 Ok(events.into_iter().map(|event| (event.id, event.commit)).collect())
             })?;
             let list = PyList::empty(py);
@@ -456,9 +487,9 @@ impl PyStore {
         })
     }
 
-    fn changed_by<'py>(&self, py: Python<'py>, revision: Text) -> PyResult<Bound<'py, PyDict>> {
+    fn changed_by<'py>(&self, py: Python<'py>, commit: Text) -> PyResult<Bound<'py, PyDict>> {
         guarded(|| {
-            let changed = py.detach(|| self.0.changed_by(self.0.resolve(&revision)?))?;
+            let changed = py.detach(|| self.0.changed_by(self.0.resolve(&commit)?))?;
             let dict = PyDict::new(py);
             for (id, kind) in changed {
                 dict.set_item(id.as_str(), kind.as_str())?;
@@ -470,11 +501,11 @@ impl PyStore {
     fn blame<'py>(
         &self,
         py: Python<'py>,
-        id: Text,
+        node_id: Text,
         at: Option<Text>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let id = NodeId::from_stored(id.into_string());
+            let id = NodeId::from_stored(node_id.into_string());
             let blame = py.detach(|| self.0.blame(&id, at.as_deref()))?;
             Ok(types::blame_to_python(py, &blame)?)
         })
@@ -483,7 +514,7 @@ impl PyStore {
     fn bisect(
         &self,
         py: Python<'_>,
-        predicate: Py<PyAny>,
+        predicate: Callable,
         bad: Option<Text>,
         good: Option<Text>,
     ) -> PyResult<String> {
@@ -503,14 +534,14 @@ impl PyStore {
     fn flips<'py>(
         &self,
         py: Python<'py>,
-        id: Text,
+        node_id: Text,
         test: &str,
         content: &Bound<'py, PyAny>,
         bad: Option<Text>,
         good: Option<Text>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
-            let id = NodeId::from_stored(id.into_string());
+            let id = NodeId::from_stored(node_id.into_string());
             let test = match test {
                 "present" => NodeTest::Present,
                 "absent" => NodeTest::Absent,
@@ -540,11 +571,11 @@ impl PyStore {
     fn local_get<'py>(
         &self,
         py: Python<'py>,
-        owner: Text,
-        key: &[u8],
+        name: Text,
+        key: Bytes,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         guarded(|| {
-            let value = py.detach(|| self.0.local_get(&owner, key))?;
+            let value = py.detach(|| self.0.local_get(&name, &key))?;
             Ok(value.map(|value| PyBytes::new(py, &value)))
         })
     }
@@ -552,15 +583,15 @@ impl PyStore {
     fn local_set(
         &self,
         py: Python<'_>,
-        owner: Text,
-        key: &[u8],
-        value: Option<&[u8]>,
+        name: Text,
+        key: Bytes,
+        value: Option<Bytes>,
     ) -> PyResult<()> {
         guarded(|| {
             let edit = LocalEdit {
-                owner: owner.into_string(),
+                owner: name.into_string(),
                 key: key.to_vec(),
-                value: value.map(<[u8]>::to_vec),
+                value: value.map(|value| value.to_vec()),
             };
             Ok(py.detach(|| self.0.local_edit(&[edit]))?)
         })
@@ -569,11 +600,11 @@ impl PyStore {
     fn local_rows<'py>(
         &self,
         py: Python<'py>,
-        owner: Text,
-        prefix: &[u8],
+        name: Text,
+        prefix: Bytes,
     ) -> PyResult<Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
         guarded(|| {
-            let rows = py.detach(|| self.0.local_rows(&owner, prefix))?;
+            let rows = py.detach(|| self.0.local_rows(&name, &prefix))?;
             Ok(rows
                 .iter()
                 .map(|(key, value)| (PyBytes::new(py, key), PyBytes::new(py, value)))
@@ -583,9 +614,9 @@ impl PyStore {
 
     // ---- in and out ----
 
-    fn export<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+    fn export<'py>(&self, py: Python<'py>, path: Place) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let carried = py.detach(|| self.0.export_to(&path, |_| ()))?;
+            let carried = py.detach(|| self.0.export_to(&path.0, |_| ()))?;
             Ok(types::carried_to_python(py, &carried)?)
         })
     }
@@ -593,16 +624,16 @@ impl PyStore {
     fn import_json<'py>(
         &self,
         py: Python<'py>,
-        path: PathBuf,
+        path: Place,
         source: Text,
         message: Text,
         author: Text,
-        time_ms: Option<i64>,
+        time_ms: Option<Time>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let meta = meta(message, Some(author), time_ms, false);
+            let meta = meta(message, Some(author), time_ms, Flag(false));
             let report = py.detach(|| {
-                let bytes = std::fs::read(&path).map_err(|error| cannot_read(&path, error))?;
+                let bytes = std::fs::read(&path.0).map_err(|error| cannot_read(&path.0, error))?;
                 import_json(&self.0, &bytes, &source, &meta)
             })?;
             Ok(types::json_report_to_python(py, &report)?)
@@ -616,19 +647,19 @@ impl PyStore {
         messages: &Bound<'py, PyAny>,
         transcript: Text,
         rules: Option<&Bound<'py, PyAny>>,
-        keep_all: bool,
+        keep_all: Flag,
         author: Text,
-        time_ms: Option<i64>,
+        time_ms: Option<Time>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let messages = types::list_from_python(messages)?;
-            let rules = rules.map(types::list_from_python).transpose()?;
+            let messages = types::list_from_python("messages", messages)?;
+            let rules = rules.map(|rules| types::list_from_python("rules", rules)).transpose()?;
             let options = ChatOptions {
                 transcript: transcript.into_string(),
                 rules: rules.as_ref().map(Rule::table).transpose()?,
-                keep_all,
+                keep_all: keep_all.0,
                 author: author.into_string(),
-                time: time_ms,
+                time: time_ms.map(|time| time.0),
             };
             let report = py.detach(|| chat::import_chat(&self.0, &messages, &options))?;
             Ok(types::chat_report_to_python(py, &report)?)

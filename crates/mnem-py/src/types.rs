@@ -21,15 +21,14 @@ use mnem_store::{
     BranchName, Commit, CommitId, Content, ContentKind, Error, MemoryNode, NodeId, NodeVersionId,
     Provenance,
 };
-use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyMapping, PyNone, PyString, PyTuple};
 
-use crate::convert::{Keys, Text, content_from_python, content_to_python};
-use crate::errors::Failure;
+use crate::convert::{Keys, Text, Time, content_from_python, content_to_python};
+use crate::errors::{Failure, wrong_type};
 
 type Made<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -276,7 +275,7 @@ pub fn moves_to_python<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bou
 }
 
 /// A tuple of `Conflict`.
-fn conflicts_to_python<'py>(
+pub fn conflicts_to_python<'py>(
     py: Python<'py>,
     conflicts: &[Conflict],
 ) -> PyResult<Bound<'py, PyTuple>> {
@@ -387,7 +386,11 @@ pub fn node_from_python(object: &Bound<'_, PyAny>) -> Result<MemoryNode, Failure
     let py = object.py();
     let classes = Nodes::new(py)?;
     expect_instance(object, classes.node)?;
-    let time = |name| object.getattr(name)?.extract::<Option<i64>>();
+    let time = |name: &Bound<'_, PyString>| {
+        let time = object.getattr(name)?;
+        let time = time.extract::<Option<Time>>().map_err(|error| named(name, error))?;
+        Ok::<_, PyErr>(time.map(|time| time.0))
+    };
     Ok(MemoryNode {
         id: NodeId::from_stored(text(object, intern!(py, "id"))?),
         content: content_from_python(&object.getattr(intern!(py, "content"))?)?,
@@ -401,14 +404,20 @@ pub fn node_from_python(object: &Bound<'_, PyAny>) -> Result<MemoryNode, Failure
     })
 }
 
-fn lineage_from_python(object: &Bound<'_, PyAny>) -> Result<Vec<Lineage>, Failure> {
+fn lineage_from_python<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<Lineage>, Failure> {
     if object.is_none() {
         return Ok(Vec::new());
     }
     let mut lineage = Vec::new();
-    for parent in object.try_iter()? {
+    let refused = |found: &Bound<'py, PyAny>| {
+        wrong_type("derived_from ", "a list of {\"id\": ..., \"object\": ...}", found, None)
+    };
+    for parent in object.try_iter().map_err(|_| refused(object))? {
         let parent = parent?;
-        let part = |name| Ok::<_, PyErr>(parent.get_item(name)?.extract::<Text>()?.into_string());
+        let part = |name| {
+            let part = parent.get_item(name).map_err(|_| refused(&parent))?;
+            Ok::<_, PyErr>(part.extract::<Text>()?.into_string())
+        };
         let object: NodeVersionId = part("object")?.parse()?;
         lineage.push(Lineage { id: NodeId::new(part("id")?)?, object });
     }
@@ -416,12 +425,16 @@ fn lineage_from_python(object: &Bound<'_, PyAny>) -> Result<Vec<Lineage>, Failur
 }
 
 /// Reads a mapping from node id to content, a `MemoryNode`, or `None`, which removes the node.
-pub fn changes_from_python(object: &Bound<'_, PyAny>) -> Result<Changes, Failure> {
-    let mapping = object.cast::<PyMapping>().map_err(PyErr::from)?;
+/// `whose` says in an error what was read.
+pub fn changes_from_python(whose: &str, object: &Bound<'_, PyAny>) -> Result<Changes, Failure> {
+    let mapping = object.cast::<PyMapping>().map_err(|_| {
+        let hint = "`store.write({\"plan\": \"basic\"}, message=\"learn\")` writes one memory";
+        wrong_type(whose, "a mapping from node ids to content", object, Some(hint))
+    })?;
     let node_class = Nodes::new(object.py())?.node;
     let mut changes = Changes::new();
     for item in mapping.items()? {
-        let (id, value) = item.extract::<(Text, Bound<'_, PyAny>)>()?;
+        let (id, value) = entry(&item)?;
         let id = NodeId::from_stored(id.into_string());
         let node = if value.is_none() {
             None
@@ -435,18 +448,47 @@ pub fn changes_from_python(object: &Bound<'_, PyAny>) -> Result<Changes, Failure
     Ok(changes)
 }
 
+/// An entry of a mapping whose keys are node ids.
+fn entry<'py>(item: &Bound<'py, PyAny>) -> Result<(Text, Bound<'py, PyAny>), Failure> {
+    let (id, value) = item.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>()?;
+    if !id.is_instance_of::<PyString>() {
+        return Err(wrong_type("a node id ", "a str", &id, None).into());
+    }
+    Ok((id.extract::<Text>()?, value))
+}
+
+/// Tells an error which part of an argument it is about, as the binding tells it which argument.
+fn named(name: &Bound<'_, PyString>, error: PyErr) -> PyErr {
+    let note = format!("while processing '{name}'");
+    let _ = error.value(name.py()).call_method1("add_note", (note,));
+    error
+}
+
 /// Reads edits of local rows: owner, key and value, or `None`, which deletes the row.
 pub fn local_from_python(object: &Bound<'_, PyAny>) -> Result<Vec<LocalEdit>, Failure> {
+    let refused = |what: &str, found: &Bound<'_, PyAny>| {
+        wrong_type(
+            what,
+            "a tuple of a name, a key in bytes, and a value in bytes or None",
+            found,
+            None,
+        )
+    };
     let edit = |edit: PyResult<Bound<'_, PyAny>>| {
-        let (owner, key, value) =
-            edit?.extract::<(Text, PyBackedBytes, Option<PyBackedBytes>)>()?;
+        let edit = edit?;
+        let (owner, key, value) = edit
+            .extract::<(Text, PyBackedBytes, Option<PyBackedBytes>)>()
+            .map_err(|_| refused("each row of local ", &edit))?;
         Ok(LocalEdit {
             owner: owner.into_string(),
             key: key.to_vec(),
             value: value.map(|value| value.to_vec()),
         })
     };
-    object.try_iter()?.map(edit).collect()
+    let rows = object.try_iter().map_err(|_| {
+        wrong_type("local ", "rows, each its owner's name, a key and a value", object, None)
+    })?;
+    rows.map(edit).collect()
 }
 
 /// Reads a mapping from node id to `"ours"`, `"theirs"`, `"base"`, `"delete"` or a `MemoryNode`.
@@ -455,8 +497,13 @@ pub fn resolutions_from_python(
 ) -> Result<BTreeMap<NodeId, Resolution>, Failure> {
     let mut resolutions = BTreeMap::new();
     let Some(object) = object else { return Ok(resolutions) };
-    for item in object.cast::<PyMapping>().map_err(PyErr::from)?.items()? {
-        let (id, value) = item.extract::<(Text, Bound<'_, PyAny>)>()?;
+    let mapping = object.cast::<PyMapping>().map_err(|_| {
+        let hint =
+            "`store.merge(\"agent-a\", resolutions={\"plan\": \"ours\"})` answers one conflict";
+        wrong_type("resolutions ", "a mapping from node ids to answers", object, Some(hint))
+    })?;
+    for item in mapping.items()? {
+        let (id, value) = entry(&item)?;
         let resolution = if value.is_instance_of::<PyString>() {
             match &*value.extract::<Text>()? {
                 "ours" => Resolution::Ours,
@@ -471,8 +518,12 @@ pub fn resolutions_from_python(
                     .into());
                 }
             }
-        } else {
+        } else if value.is_instance(Nodes::new(object.py())?.node)? {
             Resolution::Set(Box::new(node_from_python(&value)?))
+        } else {
+            let whose = format!("the resolution of {:?} ", &*id);
+            let expected = "\"ours\", \"theirs\", \"base\", \"delete\" or a MemoryNode";
+            return Err(wrong_type(&whose, expected, &value, None).into());
         };
         resolutions.insert(NodeId::from_stored(id.into_string()), resolution);
     }
@@ -501,14 +552,25 @@ fn expect_instance<'py>(object: &Bound<'py, PyAny>, class: &Bound<'py, PyAny>) -
     if object.is_instance(class)? {
         Ok(())
     } else {
-        let (name, found) = (class.getattr("__name__")?, object.get_type().name()?);
-        Err(PyTypeError::new_err(format!("expected a mnem.{name}, not {found}")))
+        let name = class.getattr("__name__")?;
+        let (what, expected) = match name.to_string().as_str() {
+            "Provenance" => ("provenance ", "a mnem.Provenance"),
+            _ => ("node ", "a mnem.MemoryNode"),
+        };
+        Err(wrong_type(what, expected, object, None))
     }
 }
 
 fn text<'py>(object: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) -> Result<String, Failure> {
-    optional_text(object, name)?
-        .ok_or_else(|| PyTypeError::new_err(format!("{name} must be a str, not None")).into())
+    optional_text(object, name)?.ok_or_else(|| {
+        wrong_type(
+            &format!("{name} "),
+            "a str",
+            &PyNone::get(name.py()).to_owned().into_any(),
+            None,
+        )
+        .into()
+    })
 }
 
 fn optional_text<'py>(
@@ -520,14 +582,16 @@ fn optional_text<'py>(
         return Ok(None);
     }
     if !value.is_instance_of::<PyString>() {
-        let found = value.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("{name} must be a str, not {found}")).into());
+        return Err(wrong_type(&format!("{name} "), "a str", &value, None).into());
     }
     Ok(Some(value.extract::<Text>()?.into_string()))
 }
 
 /// A list or another iterable of JSON-like objects as one content.
-pub fn list_from_python(object: &Bound<'_, PyAny>) -> Result<Content, Failure> {
-    let items = object.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+pub fn list_from_python(name: &str, object: &Bound<'_, PyAny>) -> Result<Content, Failure> {
+    let items = object
+        .try_iter()
+        .map_err(|_| wrong_type(&format!("{name} "), "a list of maps", object, None))?
+        .collect::<PyResult<Vec<_>>>()?;
     content_from_python(&PyList::new(object.py(), items)?.into_any())
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use crate::id::{CommitId, NodeId};
 use crate::object::content::ContentError;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
@@ -14,7 +15,19 @@ pub struct Error {
     message: String,
     hint: Option<Hint>,
     content: Option<ContentError>,
+    stale: Option<Box<Stale>>,
     source: Option<Source>,
+}
+
+/// What a write was refused over: its base is stale.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stale {
+    /// The commit that the write began from.
+    pub base: CommitId,
+    /// Where the branch is.
+    pub tip: Option<CommitId>,
+    /// The nodes that the write changes and of which the branch says something else by now.
+    pub nodes: Vec<NodeId>,
 }
 
 /// The kinds of error. Exit codes and Python classes are chosen by these.
@@ -140,7 +153,7 @@ impl Error {
     /// An error of this kind with this sentence.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let message = one_line(message.into());
-        Self { kind, message, hint: None, content: None, source: None }
+        Self { kind, message, hint: None, content: None, stale: None, source: None }
     }
 
     /// A node, commit or object that is not there.
@@ -184,10 +197,17 @@ impl Error {
         self
     }
 
+    /// The same error with what is stale.
+    #[must_use]
+    pub(crate) fn over(mut self, stale: Stale) -> Self {
+        self.stale = Some(Box::new(stale));
+        self
+    }
+
     /// The same sentence for another who waited for the same thing.
     pub(crate) fn repeat(&self) -> Self {
-        let content = self.content.clone();
-        Self { hint: self.hint, content, ..Self::new(self.kind, self.message.clone()) }
+        let (content, stale) = (self.content.clone(), self.stale.clone());
+        Self { hint: self.hint, content, stale, ..Self::new(self.kind, self.message.clone()) }
     }
 
     /// The kind of the error.
@@ -198,6 +218,12 @@ impl Error {
     /// What helps, when something does.
     pub fn hint_text(&self) -> Option<&'static str> {
         self.hint.map(Hint::text)
+    }
+
+    /// What is stale, when a write was refused over its base; `Store::stale_conflicts` makes
+    /// conflicts of it.
+    pub fn stale(&self) -> Option<&Stale> {
+        self.stale.as_deref()
     }
 
     /// The rule of content that was broken, and where, when that is what went wrong.

@@ -31,7 +31,7 @@ pub mod portable;
 pub mod state;
 pub mod store;
 
-pub use error::{Error, ErrorKind, Hint};
+pub use error::{Error, ErrorKind, Hint, Stale};
 pub use id::{BranchName, CommitId, NodeId, NodeVersionId, ObjectId, StateId};
 pub use object::{Commit, Content, ContentKind, MemoryNode, Provenance};
 pub use store::{Clock, Entropy, Environment, Head, InitOptions, Snapshot, Store, Waiting};

@@ -2,6 +2,7 @@
 
 import pytest
 from langgraph.store.base import PutOp
+from mnem_langgraph import MnemosyneStore
 
 VALUES = {
     "a": {"n": 5, "s": "beta", "tags": ["x", "y"], "deep": {"in": {"er": 1}, "more": 2}},
@@ -65,3 +66,42 @@ def test_filter(found, filter, keys):
 def test_unknown_operators_are_refused(found, filter):
     with pytest.raises(ValueError, match="Unsupported operator"):
         found(filter)
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"limit": None}, "limit must be an int, not None"),
+        ({"limit": "10"}, "limit must be an int, not str"),
+        ({"offset": [1]}, "offset must be an int, not list"),
+        ({"query": 7}, "query must be a str, not int"),
+        ({"filter": ["n"]}, "filter must be a dict of fields, not list"),
+        ({"filter": {1: 2}}, "filter must have names that are str, not int"),
+        ({"filter": {"n": {1: 2}}}, "filter must have names that are str, not int"),
+    ],
+)
+def test_a_wrong_type_is_told(found, memories, asked, sentence):
+    assert found({}) == "abcd"
+    with pytest.raises(TypeError) as caught:
+        memories.search(SPACE, **asked)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"limit": "10"}, "limit must be an int, not str"),
+        ({"offset": None}, "offset must be an int, not None"),
+        ({"max_depth": 1.5}, "max_depth must be an int, not float"),
+    ],
+)
+def test_a_wrong_type_of_a_listing_is_told(memories, asked, sentence):
+    with pytest.raises(TypeError) as caught:
+        memories.list_namespaces(**asked)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("name", ["index", "ttl"])
+def test_a_configuration_is_a_dict(path, name):
+    with pytest.raises(TypeError, match=f"^{name} must be a dict, LangGraph's .*Config, not list$"):
+        MnemosyneStore(path, **{name: ["$"]})

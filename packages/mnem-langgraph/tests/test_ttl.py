@@ -6,6 +6,7 @@ import threading
 import mnem
 import pytest
 from langgraph.store.base import GetOp, PutOp
+from langgraph.store.sqlite import SqliteStore
 from mnem_langgraph import MnemosyneStore, store
 
 SPACE = ("ttl",)
@@ -246,3 +247,32 @@ def test_a_refresh_that_cannot_be_noted_is_no_failure_of_the_read(path, clock, m
         monkeypatch.setattr(mnem.Store, "write", refuse)
         assert memories.get(SPACE, "a").value == {"v": 1}
         assert asked == [1]
+
+
+@pytest.mark.parametrize(
+    ("ttl", "sentence"),
+    [
+        ("5", "ttl must be a number of minutes, not str"),
+        ([5], "ttl must be a number of minutes, not list"),
+        (float("nan"), "ttl must be a number of minutes, not nan"),
+        (float("inf"), "ttl must be a number of minutes, not inf"),
+        (float("-inf"), "ttl must be a number of minutes, not -inf"),
+        (2**70, f"ttl must be a number of minutes, not {2**70}"),
+    ],
+)
+def test_no_number_of_minutes(path, ttl, sentence):
+    """What the SQLite store refuses, with a sentence; what it takes is taken, as -1 is."""
+    with SqliteStore.from_conn_string(":memory:") as theirs:
+        theirs.setup()
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            theirs.put(SPACE, "a", {"v": 1}, ttl=ttl)
+    for configured in (False, True):
+        with MnemosyneStore(path, ttl={"default_ttl": ttl} if configured else None) as memories:
+            with pytest.raises((TypeError, ValueError)) as caught:
+                if configured:
+                    memories.put(SPACE, "a", {"v": 1})
+                else:
+                    memories.put(SPACE, "a", {"v": 1}, ttl=ttl)
+            assert str(caught.value) == sentence
+            assert memories.get(SPACE, "a") is None
+            assert memories.history() == []

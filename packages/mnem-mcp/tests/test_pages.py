@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import mcp
+import mnem
 import pytest
 from clients import Use
 from mnem_mcp import build_server
@@ -137,6 +138,56 @@ async def test_history_goes_page_by_page(use):
     seen = [len(answer["result"]) async for answer in pages(use, "history", limit=25)]
     assert seen == [25, 25, 10]
     assert (await use.error("history", cursor="nothing")).startswith("invalid_ref: the cursor")
+
+
+async def test_a_page_of_the_history_costs_a_page(directory, use, monkeypatch):
+    """Also where it was merged, from where no single commit leads to the rest."""
+    with mnem.open(directory) as store:
+        mnem.agents.remember(store, "root", 1)
+        sides = [store.on(f"side-{n}") for n in range(3)]
+        for n in range(40):
+            for at, side in enumerate([store, *sides]):
+                mnem.agents.remember(side, f"{at}", n)
+            if n % 8 == 7:
+                store.merge(f"side-{n % 3}")
+        for n in range(3):
+            store.merge(f"side-{n}")
+        every = [commit.id for commit in store.log()]
+    read, log = [], mnem.Store.log
+
+    def counted(store, **asked):
+        commits = log(store, **asked)
+        read.append(len(commits))
+        return commits
+
+    monkeypatch.setattr(mnem.Store, "log", counted)
+    for limit in (1, 7, 20):
+        read.clear()
+        seen = [
+            commit["id"]
+            async for answer in pages(use, "history", limit=limit)
+            for commit in answer["result"]
+        ]
+        assert seen == every
+        assert max(read) == limit + 1
+        assert len(read) == -(-len(every) // limit)
+    assert len(every) > 160
+
+
+async def test_a_cursor_holds_while_memory_is_written(use):
+    for n in range(10):
+        await use("remember", id="n", content=n)
+    every = [commit["id"] for commit in await use.result("history")]
+    first = await use("history", limit=4)
+    await use("remember", id="n", content="meanwhile")
+    rest = await use("history", cursor=first["next_cursor"])
+    assert [commit["id"] for commit in first["result"] + rest["result"]] == every
+
+
+@pytest.mark.parametrize("cursor", ["", "main", "0" * 64, "0" * 63, "a,b", "é" * 9000])
+async def test_a_cursor_that_is_none(use, cursor):
+    await use("remember", id="n", content=1)
+    assert (await use.error("history", cursor=cursor)).startswith("invalid_ref: the cursor ")
 
 
 async def test_what_a_commit_changed_goes_page_by_page(use):

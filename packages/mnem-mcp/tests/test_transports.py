@@ -240,6 +240,12 @@ async def test_init_makes_the_store_once(tmp_path, run):
         assert (code, out) == (3, "")
         assert "was made by another program" in told
         assert told.endswith("hint: `mnem-mcp --store PATH` takes another place\n")
+    # Nor is one made for a server that is refused.
+    for words in (["a b"], [""], ["0" * 64], ["agent-a", "--read-only"]):
+        code, out, told = run("--store", str(tmp_path / "new"), "--init", "--branch", *words)
+        assert (code, out) == (3, "")
+        assert told.startswith("mnem-mcp: invalid_ref: ")
+        assert not (tmp_path / "new").exists()
     server = on_stdio("--store", tmp_path / "new", "--init", "--branch", "agent-a")
     for known in (0, 1):
         async with mcp.Client(server) as client:

@@ -360,6 +360,112 @@ def test_history_is_this_sessions(store, name):
 
 
 @pytest.mark.parametrize("name", ["u1", "x" * 5000], ids=["short", "cut"])
+def test_history_costs_the_session_and_not_the_store(store, name, monkeypatch):
+    session, neighbour = MnemosyneSession(store, name), MnemosyneSession(store, name + "0")
+    talk(session, "a", "b", "c")
+    asyncio.run(session.pop_item())
+    asyncio.run(session.clear_session())
+    for number in range(200):
+        store.write({"plan": number}, message="other memory")
+    talk(neighbour, "x")
+    looked = []
+    log, changed_by = mnem.Store.log, mnem.Store.changed_by
+
+    def counted(store, **asked):
+        commits = log(store, **asked)
+        looked.append(len(commits))
+        return commits
+
+    monkeypatch.setattr(mnem.Store, "log", counted)
+    monkeypatch.setattr(mnem.Store, "changed_by", lambda *of: looked.append(1) or changed_by(*of))
+    messages = [commit.message.split()[0] for commit in session.history(4)]
+    assert messages == ["clear", "pop", "add", "add"]
+    assert sum(looked) <= 2 * 64 + 4
+    looked.clear()
+    assert len(session.history()) == 5
+    assert sum(looked) == 5
+
+
+def test_history_through_merges(store, session):
+    """The commits that set or removed an item; of merges, those that made a value of their own."""
+    talk(session, "a")
+    session.branch("side")
+    side = MnemosyneSession(store, "u1", branch="side")
+    for number in range(70):
+        store.write({"plan": number}, message="other memory")
+    asyncio.run(session.pop_item())
+    mnem.agents.forget(store.on("side"), "u1:0000000000")
+    taken = session.merge("side").commit
+    talk(side, "theirs")
+    talk(session, "ours")
+    made = session.merge("side", strategy="ours", resolutions={"u1:0000000002": "delete"}).commit
+
+    def told(limit):
+        return [commit.id for commit in session.history(limit)]
+
+    touching = told(None)
+    assert made in touching
+    assert taken not in touching
+    # Beside a plain reading of the whole history.
+    states = {commit.id: store.state_at(commit.id, prefix="u1:") for commit in store.log()}
+    expected = [
+        commit.id
+        for commit in store.log()
+        if any(
+            all(states[parent].get(id) != states[commit.id].get(id) for parent in commit.parents)
+            for id in {id for each in (commit.id, *commit.parents) for id in states[each]}
+        )
+    ]
+    assert touching == expected
+    assert [told(limit) for limit in range(8)] == [expected[:limit] for limit in range(8)]
+
+
+def test_a_number_that_anybody_wrote_names_no_billions(store, session):
+    talk(session, "a")
+    store.write({"u1:_seq": "no number", "u1:9999999999": user("z")}, message="by hand")
+    assert [commit.message for commit in session.history()] == ["by hand", "add 2 items to u1"]
+
+
+WRONG = {
+    "limit of get": (lambda s: asyncio.run(s.get_items("1")), "limit must be an int, not str"),
+    "limit": (lambda s: s.history([1]), "limit must be an int, not list"),
+    "items": (lambda s: add_as_told(s, None), "items must be a list of items, not None"),
+    "turn": (lambda s: s.branch_from_turn("1"), "turn must be an int, not str"),
+    "item": (lambda s: s.why(None), "item must be an int or a str, not None"),
+    "branch": (lambda s: s.switch(7), "name must be a str, not int"),
+    "new branch": (lambda s: s.branch(b"b"), "name must be a str, not bytes"),
+    "predicate": (lambda s: s.bisect("Utrecht"), "predicate must be callable, not str"),
+    "session": (lambda s: MnemosyneSession(s.store, 7), "session_id must be a str, not int"),
+    "author": (
+        lambda s: MnemosyneSession(s.store, "u2", author=7),
+        "author must be a str or a function, not int",
+    ),
+    "path": (lambda _: MnemosyneSession("u2", 7), "path must be a str or a path, not int"),
+}
+
+
+def add_as_told(session, items):
+    asyncio.run(session.add_items(items))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_type_is_told(store, session, name):
+    talk(session, "a")
+    call, sentence = WRONG[name]
+    with pytest.raises(TypeError) as caught:
+        call(session)
+    assert str(caught.value) == sentence
+    assert len(store.log()) == 1
+    assert [name for name, _ in store.branches()] == ["main"]
+
+
+def test_a_limit_is_from_0(session):
+    talk(session, "a")
+    with pytest.raises(mnem.InvalidRefError, match="limit must be from 0, not -1"):
+        session.history(-1)
+
+
+@pytest.mark.parametrize("name", ["u1", "x" * 5000], ids=["short", "cut"])
 def test_bisect_is_over_this_sessions_items(store, name):
     session, other = MnemosyneSession(store, name), MnemosyneSession(store, "other")
     for number in range(20):

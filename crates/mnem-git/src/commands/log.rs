@@ -38,14 +38,10 @@ pub struct Args {
 
 pub fn run(context: &Context, args: &Args) -> Result<Log, Failure> {
     let store = context.open()?;
-    let options = LogOptions {
-        start: store.head_commit()?,
-        first_parent: args.first_parent,
-        limit: args.max_count,
-    };
+    let head = store.head_commit()?;
     let node = args.node.as_deref().map(NodeId::from_stored);
     let (node, start) = match (&args.subject, node) {
-        (None, node) => (node, options.start),
+        (None, node) => (node, head),
         (Some(subject), Some(node)) => (Some(node), Some(store.resolve(subject)?)),
         (Some(subject), None) => match subject_of(&store, subject)? {
             Subject::Commit(commit) => (None, Some(commit)),
@@ -54,10 +50,14 @@ pub fn run(context: &Context, args: &Args) -> Result<Log, Failure> {
                     "{subject:?} is a memory: its history has no lines to draw"
                 )));
             }
-            Subject::Node(node) => (Some(node), options.start),
+            Subject::Node(node) => (Some(node), head),
         },
     };
-    let options = LogOptions { start, ..options };
+    let options = LogOptions {
+        start: start.into_iter().collect(),
+        first_parent: args.first_parent,
+        limit: args.max_count,
+    };
     let busy = Progress::busy("reading the history");
     let mut lost = Vec::new();
     let commits = if let Some(node) = &node {

@@ -31,18 +31,18 @@ pub fn is_ancestor(objects: &Objects, old: CommitId, new: CommitId) -> Result<bo
     Ok(false)
 }
 
-/// Those of some commits that are neither `tip` nor behind it, found in one walk.
+/// Those of some commits that are neither among `tips` nor behind one, found in one walk.
 pub fn not_behind(
     objects: &Objects,
     mut commits: BTreeSet<CommitId>,
-    tip: Option<CommitId>,
+    tips: &[CommitId],
 ) -> Result<BTreeSet<CommitId>, Error> {
     if commits.is_empty() {
         return Ok(commits);
     }
     let generations = commits.iter().map(|id| Ok(position(objects, *id)?.generation));
     let lowest = generations.collect::<Result<BTreeSet<u64>, Error>>()?.into_iter().next();
-    for step in Walk::new(objects, tip)? {
+    for step in Walk::new(objects, tips.iter().copied())? {
         let (id, _) = step?;
         commits.remove(&id);
         // The walk goes down in generations; below the lowest there is nothing to find.

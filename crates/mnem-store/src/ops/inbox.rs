@@ -31,7 +31,8 @@ impl Store {
         let engine = self.engine()?;
         let mut branches = engine.objects.view()?.references()?;
         let default = branches.get(&engine.config.default_branch).copied();
-        let open = not_behind(&engine.objects, branches.values().copied().collect(), default)?;
+        let open =
+            not_behind(&engine.objects, branches.values().copied().collect(), default.as_slice())?;
         branches.retain(|_, tip| open.contains(tip));
         Ok(branches)
     }

@@ -1,7 +1,7 @@
 //! log: history, newest first, in the order of the graph.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::diff::{ChangeKind, NodeChange};
@@ -16,8 +16,8 @@ use crate::store::engine::Engine;
 /// Which commits a log shows.
 #[derive(Clone, Debug, Default)]
 pub struct LogOptions {
-    /// Where to start; where the handle is, unless set.
-    pub start: Option<CommitId>,
+    /// Where to start; where the handle is, unless any is named. Along first parents, at most one.
+    pub start: Vec<CommitId>,
     /// Follow first parents alone.
     pub first_parent: bool,
     /// How many commits at most.
@@ -44,7 +44,12 @@ pub struct Readable {
     pub lost: Vec<Error>,
 }
 
+/// Commits, each with the nodes that it changed against its first parent.
+type Touching<'n> = Vec<(CommitId, Vec<&'n NodeId>)>;
 type Commits<'o> = Box<dyn Iterator<Item = Result<(CommitId, Arc<Commit>), Error>> + 'o>;
+/// Commits, each with the nodes that it may have changed.
+type Candidates<'o> =
+    Box<dyn Iterator<Item = Result<(CommitId, Arc<Commit>, Vec<&'o NodeId>), Error>> + 'o>;
 
 impl Store {
     /// The history from a commit, or from where this handle is: a child before its parents, HEAD
@@ -68,8 +73,8 @@ impl Store {
     /// ```
     pub fn log(&self, options: &LogOptions) -> Result<Vec<(CommitId, Arc<Commit>)>, Error> {
         let engine = self.engine()?;
-        let start = self.start(&engine, options)?;
-        commits(&engine, start, options)?.take(options.limit.unwrap_or(usize::MAX)).collect()
+        let starts = self.starts(&engine, options)?;
+        commits(&engine, starts, options)?.take(options.limit.unwrap_or(usize::MAX)).collect()
     }
 
     /// What can be read of [`Store::log`] in a damaged store, and for each commit that cannot, why:
@@ -85,10 +90,10 @@ impl Store {
     /// ```
     pub fn readable_log(&self, options: &LogOptions) -> Result<Readable, Error> {
         let engine = self.engine()?;
-        let start = self.start(&engine, options)?;
+        let starts = self.starts(&engine, options)?;
         let limit = options.limit.unwrap_or(usize::MAX);
         let mut readable = Readable::default();
-        let mut commits = commits(&engine, start, options)?;
+        let mut commits = commits(&engine, starts, options)?;
         while readable.commits.len() < limit
             && let Some(step) = commits.next()
         {
@@ -124,75 +129,126 @@ impl Store {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn node_log(&self, id: &NodeId, options: &LogOptions) -> Result<Vec<NodeEvent>, Error> {
+        self.nodes_log(std::slice::from_ref(id), options)
+    }
+
+    /// The history of several nodes: the commits of [`Store::node_log`] of any of them, each once,
+    /// with the change of the first node that it changed. Costs the changes of these nodes, and
+    /// not the history.
+    ///
+    /// ```
+    /// # use mnem_store::{BranchName, Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let put = |store: &Store, name: &str, text: &str| {
+    /// #     let id = NodeId::new(name)?;
+    /// #     let node = MemoryNode::note(id.clone(), Content::text(text));
+    /// #     store.write(Changes::from([(id, Some(node))]), &Meta::new(text, "agent"))
+    /// # };
+    /// use mnem_store::ops::log::LogOptions;
+    /// let first = put(&store, "plan", "pro")?;
+    /// put(&store, "owner", "ada")?;
+    /// let third = put(&store, "seats", "3")?;
+    /// let ids = [NodeId::new("plan")?, NodeId::new("seats")?];
+    /// let events = store.nodes_log(&ids, &LogOptions::default())?;
+    /// assert_eq!(events.iter().map(|event| event.id).collect::<Vec<_>>(), [third, first]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn nodes_log(&self, ids: &[NodeId], options: &LogOptions) -> Result<Vec<NodeEvent>, Error> {
         let engine = self.engine()?;
-        let start = self.start(&engine, options)?;
-        let limit = options.limit.unwrap_or(usize::MAX);
+        let starts = self.starts(&engine, options)?;
         let compared = if options.first_parent { 1 } else { usize::MAX };
-        let commits: Commits<'_> = match engine.changed(id, start, options.first_parent)? {
-            Some(ids) => Box::new(ids.into_iter().map(|id| Ok((id, engine.objects.commit(id)?)))),
-            None => commits(&engine, start, options)?,
+        let commits: Candidates<'_> = match engine.changed(ids, &starts, options.first_parent)? {
+            Some(found) => Box::new(
+                found
+                    .into_iter()
+                    .map(|(id, changed)| Ok((id, engine.objects.commit(id)?, changed))),
+            ),
+            None => Box::new(commits(&engine, starts, options)?.map(|step| {
+                let (id, commit) = step?;
+                Ok((id, commit, ids.iter().collect()))
+            })),
         };
         commits
             .map(|step| {
-                let (commit_id, commit) = step?;
-                let change = engine.node_change(id, commit_id, &commit, compared)?;
-                Ok(change.map(|change| NodeEvent { id: commit_id, commit, change }))
+                let (commit_id, commit, ids) = step?;
+                for id in ids {
+                    if let Some(change) = engine.node_change(id, commit_id, &commit, compared)? {
+                        return Ok(Some(NodeEvent { id: commit_id, commit, change }));
+                    }
+                }
+                Ok(None)
             })
             .filter_map(Result::transpose)
-            .take(limit)
+            .take(options.limit.unwrap_or(usize::MAX))
             .collect()
     }
 
-    fn start(&self, engine: &Engine, options: &LogOptions) -> Result<Option<CommitId>, Error> {
-        match options.start {
-            Some(start) => engine.known_commit(start).map(|_| Some(start)),
-            None => self.tip_of(engine),
+    fn starts(&self, engine: &Engine, options: &LogOptions) -> Result<Vec<CommitId>, Error> {
+        if options.first_parent && options.start.len() > 1 {
+            return Err(Error::invalid("a log along first parents starts at one commit"));
         }
+        for start in &options.start {
+            engine.known_commit(*start)?;
+        }
+        if options.start.is_empty() {
+            return Ok(self.tip_of(engine)?.into_iter().collect());
+        }
+        Ok(options.start.clone())
     }
 }
 
 fn commits<'o>(
     engine: &'o Engine,
-    start: Option<CommitId>,
+    starts: Vec<CommitId>,
     options: &LogOptions,
 ) -> Result<Commits<'o>, Error> {
     Ok(if options.first_parent {
-        Box::new(FirstParents::new(&engine.objects, start))
+        Box::new(FirstParents::new(&engine.objects, starts.first().copied()))
     } else {
-        Box::new(Walk::new(&engine.objects, start)?)
+        Box::new(Walk::new(&engine.objects, starts)?)
     })
 }
 
 impl Engine {
-    /// The commits behind a start that changed a node against their first parent, in the order
-    /// of a log; none where the index does not tell.
-    fn changed(
+    /// The commits behind some starts that changed one of some nodes against their first parent,
+    /// in the order of a log, and which of these each changed; none where the index does not tell.
+    fn changed<'n>(
         self: &Arc<Self>,
-        id: &NodeId,
-        start: Option<CommitId>,
+        ids: &'n [NodeId],
+        starts: &[CommitId],
         first_parent: bool,
-    ) -> Result<Option<Vec<CommitId>>, Error> {
-        let (objects, Some(start)) = (&self.objects, start) else { return Ok(None) };
-        let versions = [None, self.version_at(start, id)?];
-        let on_line = index::changes_on_line(objects, start, None, id, versions)?;
-        let Some(on_line) = on_line else { return Ok(None) };
-        let mut found: Vec<_> = on_line.into_iter().map(|(changed, _)| changed).collect();
-        if !first_parent {
-            let most = index::position(objects, start)?.generation;
-            let most = usize::try_from(most).unwrap_or(usize::MAX);
-            let Some(all) = index::changes_within(objects, id, most.saturating_add(1))? else {
-                return Ok(None);
-            };
-            let lined: BTreeSet<_> = found.iter().map(|changed| changed.commit).collect();
-            let mut others = all;
-            others.retain(|changed| !lined.contains(&changed.commit));
-            let ids = others.iter().map(|changed| changed.commit).collect();
-            let elsewhere = not_behind(objects, ids, Some(start))?;
-            others.retain(|changed| !elsewhere.contains(&changed.commit));
-            found.append(&mut others);
+    ) -> Result<Option<Touching<'n>>, Error> {
+        let objects = &self.objects;
+        let mut most = 0;
+        for start in starts {
+            most = most.max(index::position(objects, *start)?.generation.saturating_add(1));
         }
-        found.sort_by_key(|changed| (Reverse(changed.position.generation), changed.commit));
-        Ok(Some(found.into_iter().map(|changed| changed.commit).collect()))
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut found = BTreeMap::<_, Vec<_>>::new();
+        let (mut lined, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for id in ids {
+            let mut seen = BTreeMap::new();
+            for start in starts {
+                let versions = [None, self.version_at(*start, id)?];
+                let on_line = index::changes_on_line(objects, *start, None, id, versions)?;
+                let Some(on_line) = on_line else { return Ok(None) };
+                seen.extend(on_line.iter().map(|(changed, _)| (changed.commit, changed.position)));
+            }
+            lined.extend(seen.keys().copied());
+            if !first_parent {
+                let Some(all) = index::changes_within(objects, id, most)? else { return Ok(None) };
+                seen.extend(all.iter().map(|changed| (changed.commit, changed.position)));
+            }
+            for (commit, position) in seen {
+                others.insert(commit);
+                found.entry((Reverse(position.generation), commit)).or_default().push(id);
+            }
+        }
+        others.retain(|commit| !lined.contains(commit));
+        let elsewhere = not_behind(objects, others, starts)?;
+        found.retain(|(_, commit), _| !elsewhere.contains(commit));
+        Ok(Some(found.into_iter().map(|((_, commit), ids)| (commit, ids)).collect()))
     }
 
     /// What a commit made of a node that none of its first `compared` parents says.

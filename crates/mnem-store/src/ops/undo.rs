@@ -85,7 +85,9 @@ impl Store {
 impl Engine {
     /// The newest move of a branch, or the newest by one author. One that made or deleted the
     /// branch is refused; an author's are not looked for before it, where another branch had
-    /// the name.
+    /// the name. For one who never moved the branch that reads all its moves, and no object: with
+    /// a bound, an old move would be told not to be there, and a row for each author would cost
+    /// every write.
     fn last_move(&self, branch: &BranchName, by: Option<&str>) -> Result<Option<Record>, Error> {
         let view = self.objects.view()?;
         let mut before = None;

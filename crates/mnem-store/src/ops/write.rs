@@ -1,9 +1,11 @@
 //! write: an agent's write. One transaction, one commit, never through staging or HEAD.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::merge::{Conflict, ConflictKind};
 use crate::backend::{Batch, Operation};
-use crate::error::{Error, Hint};
+use crate::error::{Error, Hint, Stale};
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
 use crate::object::MemoryNode;
 use crate::state::{self, EntryEdits};
@@ -130,6 +132,60 @@ impl Store {
         })
     }
 
+    /// The conflicts behind an error of a write over a base ([`Meta::base`]): ours is what the branch
+    /// said when it was refused, theirs what these changes say. None of another error.
+    ///
+    /// ```
+    /// # use mnem_store::{Content, Environment, Error, InitOptions, MemoryNode, NodeId, Store};
+    /// # use mnem_store::ops::{Changes, ConflictKind, Meta};
+    /// # let store = Store::in_memory(&InitOptions::default(), Environment::fixed())?;
+    /// # let plan = |text: &str| {
+    /// #     let id = NodeId::new("plan")?;
+    /// #     Ok::<_, Error>(Changes::from([(id.clone(), Some(MemoryNode::note(id, Content::text(text))))]))
+    /// # };
+    /// let base = store.write(plan("pro")?, &Meta::new("learn", "ada"))?;
+    /// store.write(plan("team")?, &Meta::new("learn", "grace"))?;
+    /// let (changes, meta) = (plan("solo")?, Meta { base: Some(base), ..Meta::new("learn", "ada") });
+    /// let Err(error) = store.write(changes.clone(), &meta) else { panic!("it is stale") };
+    /// let conflicts = store.stale_conflicts(&error, &changes)?;
+    /// assert_eq!(conflicts.first().map(|it| it.kind), Some(ConflictKind::EditEdit));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn stale_conflicts(
+        &self,
+        error: &Error,
+        changes: &Changes,
+    ) -> Result<Vec<Conflict>, Error> {
+        let Some(stale) = error.stale() else { return Ok(Vec::new()) };
+        let engine = self.engine()?;
+        let then = Snapshot::new(&engine, Some(stale.base))?;
+        let now = Snapshot::new(&engine, stale.tip)?;
+        let mut conflicts = Vec::new();
+        for id in &stale.nodes {
+            let theirs = changes.get(id).cloned().flatten().map(Arc::new);
+            let (base, ours) = (then.get(id)?, now.get(id)?);
+            let kind = match (&base, &ours, &theirs) {
+                (_, None, None) => continue, // both removed it
+                (None, ..) => ConflictKind::AddAdd,
+                (_, None, _) => ConflictKind::DeleteEdit,
+                (_, _, None) => ConflictKind::EditDelete,
+                _ => ConflictKind::EditEdit,
+            };
+            let versions = [then.version(id)?, now.version(id)?, None];
+            let id = id.clone();
+            conflicts.push(Conflict {
+                id,
+                kind,
+                base,
+                ours,
+                theirs,
+                contradiction: None,
+                versions,
+            });
+        }
+        Ok(conflicts)
+    }
+
     fn land(
         &self,
         engine: &std::sync::Arc<Engine>,
@@ -246,14 +302,17 @@ impl Engine {
     ) -> Result<(), Error> {
         self.known_commit(base)?;
         let base_snapshot = Snapshot::new(&tip.engine, Some(base))?;
+        let mut nodes = Vec::new();
         for id in ids {
             let (then, now): (Option<NodeVersionId>, _) =
                 (base_snapshot.version(id)?, tip.version(id)?);
             if !self.same_or_absent(then, now)? {
-                return Err(Error::conflict(format!("{id:?} has changed since {}", base.short()))
-                    .hint(Hint::Retry));
+                nodes.push(id.clone());
             }
         }
-        Ok(())
+        let Some(first) = nodes.first() else { return Ok(()) };
+        let message = format!("{first:?} has changed since {}", base.short());
+        let stale = Stale { base, tip: tip.commit(), nodes };
+        Err(Error::conflict(message).hint(Hint::Retry).over(stale))
     }
 }

@@ -45,7 +45,7 @@ fn texts(memory: mnem_store::store::snapshot::Memory) -> BTreeMap<String, String
 
 fn seen(store: &Store) -> Seen {
     let branches = store.branches().unwrap().into_iter().map(|(name, tip)| {
-        let options = LogOptions { start: Some(tip), ..LogOptions::default() };
+        let options = LogOptions { start: vec![tip], ..LogOptions::default() };
         let log = store.log(&options).unwrap().len();
         let memory = store.snapshot_at(&tip.to_string()).unwrap().memory("", None).unwrap();
         (name, (log, texts(memory)))

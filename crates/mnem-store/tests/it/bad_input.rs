@@ -202,7 +202,7 @@ const REQUESTS: &[Row] = &[
     ),
     (
         "unknown log",
-        |s| s.log(&LogOptions { start: Some(NOWHERE), ..LogOptions::default() }).map(drop),
+        |s| s.log(&LogOptions { start: vec![NOWHERE], ..LogOptions::default() }).map(drop),
         MISSING,
         "there is no commit",
     ),

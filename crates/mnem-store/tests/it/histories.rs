@@ -440,9 +440,11 @@ impl Pair {
         };
         let Some(theirs) = theirs else { return };
         let handle = self.handle(*on);
-        let (branch, tip) = match (on, self.model.head.clone()) {
-            (Some(on), _) => (branch(*on), self.model.branches.get(branch(*on).as_str()).copied()),
-            (None, Head::Attached(branch)) => (branch, self.model.tip()),
+        // Into a branch that is not there, from where it would begin.
+        let tip = self.start(*on);
+        let branch = match (on, self.model.head.clone()) {
+            (Some(on), _) => branch(*on),
+            (None, Head::Attached(branch)) => branch,
             (None, Head::Detached(_)) => {
                 return refused(self.store.merge(&theirs.to_string(), &MergeOptions::default()));
             }

@@ -53,7 +53,7 @@ fn a_child_before_its_parents_then_generation_then_id() {
     let first_parent = LogOptions { first_parent: true, ..LogOptions::default() };
     let chain: Vec<_> = store.log(&first_parent).unwrap().into_iter().map(|(id, _)| id).collect();
     assert_eq!(chain, [merge, short, root]);
-    let from = LogOptions { start: Some(long[1]), ..LogOptions::default() };
+    let from = LogOptions { start: vec![long[1]], ..LogOptions::default() };
     assert_eq!(store.log(&from).unwrap().len(), 3);
 }
 
@@ -63,7 +63,7 @@ fn no_history_and_an_unknown_start() {
     assert_eq!(log(&store, None), []);
     put(&store, "x", "a");
     let unknown = CommitId::from_bytes([7; 32]);
-    let options = LogOptions { start: Some(unknown), ..LogOptions::default() };
+    let options = LogOptions { start: vec![unknown], ..LogOptions::default() };
     assert_eq!(store.log(&options).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(store.commit_object(unknown).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(store.changed_by(unknown).unwrap_err().kind(), ErrorKind::NotFound);
@@ -128,4 +128,21 @@ fn what_is_lost_hides_what_no_line_leads_to_and_nothing_else() {
         assert_eq!(found, if is_cut { vec![top, merge] } else { vec![top, merge, main, root] });
         assert_eq!(readable.lost.len(), usize::from(is_cut));
     }
+}
+
+#[test]
+fn several_starts_are_one_log() {
+    let store = in_memory();
+    let root = put_at(&store, "root", 9);
+    let side = store.on(&BranchName::new("side").unwrap(), "t").unwrap();
+    let (ours, theirs) = (put_at(&store, "m", 1), put_at(&side, "s", 2));
+    let start = vec![theirs, ours];
+    let both = LogOptions { start: start.clone(), ..LogOptions::default() };
+    let ids: Vec<_> = store.log(&both).unwrap().into_iter().map(|(id, _)| id).collect();
+    let mut expected = vec![ours, theirs];
+    expected.sort();
+    expected.push(root);
+    assert_eq!(ids, expected);
+    let first_parent = LogOptions { start, first_parent: true, ..LogOptions::default() };
+    assert_eq!(store.log(&first_parent).unwrap_err().kind(), ErrorKind::InvalidRef);
 }

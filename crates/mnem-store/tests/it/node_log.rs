@@ -46,10 +46,10 @@ fn each_change_once_removals_too() {
     assert_eq!(history(&store, "plan", &all), expected);
     let two = LogOptions { limit: Some(2), ..all.clone() };
     assert_eq!(history(&store, "plan", &two), expected[..2]);
-    let earlier = LogOptions { start: Some(changed), ..all.clone() };
+    let earlier = LogOptions { start: vec![changed], ..all.clone() };
     assert_eq!(history(&store, "plan", &earlier), expected[2..]);
     assert_eq!(history(&store, "nobody", &all), []);
-    let unknown = LogOptions { start: Some(CommitId::from_bytes([7; 32])), ..all };
+    let unknown = LogOptions { start: vec![CommitId::from_bytes([7; 32])], ..all };
     assert_eq!(store.node_log(&id("plan"), &unknown).unwrap_err().kind(), ErrorKind::NotFound);
 }
 

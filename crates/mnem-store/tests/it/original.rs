@@ -78,7 +78,7 @@ pub fn told(store: &Store) -> String {
     told.push(format!("{:?}", store.staged().unwrap()));
     told.push(format!("{:?}", store.working_memory("", None).unwrap()));
     for branch in store.branches().unwrap().into_values() {
-        let options = LogOptions { start: Some(branch), ..LogOptions::default() };
+        let options = LogOptions { start: vec![branch], ..LogOptions::default() };
         for (commit, object) in store.log(&options).unwrap() {
             told.push(format!("{commit} {object:?}"));
             told.push(format!(

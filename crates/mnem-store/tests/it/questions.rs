@@ -1,6 +1,6 @@
 //! Every question that a store answers, put to it and to the model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mnem_store::graph::{is_ancestor, merge_bases};
@@ -124,6 +124,7 @@ impl Pair {
         let chain = model.first_parents(tip);
         let first_parent = LogOptions { first_parent: true, ..LogOptions::default() };
         assert_eq!(ids(&first_parent), chain);
+        self.check_pages(&log);
         let back = format!("HEAD~{}", chain.len() - 1);
         assert_eq!(store.resolve(&back).unwrap(), chain[chain.len() - 1]);
 
@@ -133,6 +134,7 @@ impl Pair {
             Ok(since.contains(&snapshot.commit().unwrap()))
         });
         assert_eq!(first.unwrap(), good);
+        let mut touching = [BTreeSet::new(), BTreeSet::new()];
         for name in (0..NODES).map(name) {
             match (store.blame(&id(&name), None), model.blame(tip, &name)) {
                 (Ok(found), Some(expected)) => {
@@ -160,6 +162,7 @@ impl Pair {
                 };
                 let expected: Vec<_> = line.iter().filter(makes).copied().collect();
                 assert_eq!(events, expected, "log of {name}");
+                touching[usize::from(first_parent)].extend(expected);
             }
             for test in [NodeTest::Present, NodeTest::Absent, NodeTest::Equals(Content::text("1"))]
             {
@@ -167,6 +170,30 @@ impl Pair {
                 self.check_bisect(&name, &test, tip, Some(good));
             }
         }
+        let nodes: Vec<_> = (0..NODES).map(name).map(|name| id(&name)).collect();
+        for (first_parent, touching) in [false, true].into_iter().zip(touching) {
+            let options = LogOptions { first_parent, ..LogOptions::default() };
+            let events = store.nodes_log(&nodes, &options).unwrap();
+            let events: Vec<_> = events.into_iter().map(|event| event.id).collect();
+            let line = if first_parent { &chain } else { &log };
+            let expected: Vec<_> =
+                line.iter().filter(|id| touching.contains(id)).copied().collect();
+            assert_eq!(events, expected, "log of every node");
+        }
+    }
+
+    /// The rest of a log begins at the parents of what was shown that were not.
+    fn check_pages(&self, log: &[CommitId]) {
+        let (shown, rest) = log.split_at(self.steps % log.len());
+        let mut start: BTreeSet<_> = shown.iter().chain(log.first()).copied().collect();
+        for commit in shown {
+            start.extend(&self.model.commits[commit].parents);
+        }
+        start.retain(|commit| !shown.contains(commit));
+        let options = LogOptions { start: start.into_iter().collect(), ..LogOptions::default() };
+        let found: Vec<_> =
+            self.store.log(&options).unwrap().into_iter().map(|(id, _)| id).collect();
+        assert_eq!(found, rest);
     }
 
     fn check_bisect(&self, name: &str, test: &NodeTest, bad: CommitId, good: Option<CommitId>) {

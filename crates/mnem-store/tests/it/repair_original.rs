@@ -28,7 +28,7 @@ fn says(store: &Store) -> Says {
     let branches = store.branches().unwrap();
     let mut memory = BTreeMap::new();
     for tip in branches.values() {
-        let from = LogOptions { start: Some(*tip), ..LogOptions::default() };
+        let from = LogOptions { start: vec![*tip], ..LogOptions::default() };
         for (commit, _) in store.readable_log(&from).unwrap().commits {
             let snapshot = store.snapshot_at(&commit.to_string()).unwrap();
             let read = (0..40).map(|n| id(&format!("fact-{n:06}"))).filter_map(|node| {

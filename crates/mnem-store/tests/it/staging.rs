@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mnem_store::backend::counting::Counting;
 use mnem_store::backend::{Backend, MemoryBackend};
 use mnem_store::ops::log::LogOptions;
-use mnem_store::ops::{ChangeKind, Changes, MergeOptions, Meta};
+use mnem_store::ops::{ChangeKind, Changes, ConflictKind, MergeOptions, Meta};
 use mnem_store::store::local::LocalEdit;
 use mnem_store::{BranchName, CommitId, Error, ErrorKind, Head, InitOptions, Store};
 
@@ -290,6 +290,58 @@ fn a_base_that_no_longer_holds_is_a_conflict() {
     store.stage(note("a", "6")).unwrap();
     assert_eq!(store.commit(&from(base)).unwrap_err().kind(), ErrorKind::Conflict);
     assert!(store.commit(&from(tip)).unwrap().made);
+}
+
+#[test]
+fn what_a_stale_base_would_overwrite_is_told() {
+    let store = in_memory();
+    for name in ["edited", "gone", "kept", "dropped", "removed"] {
+        put(&store, name, "1");
+    }
+    let base = store.head_commit().unwrap().unwrap();
+    put(&store, "edited", "2");
+    put(&store, "dropped", "2");
+    put(&store, "new", "2");
+    remove(&store, "gone");
+    remove(&store, "removed");
+    let tip = store.head_commit().unwrap();
+    let set = |name: &str| (id(name), Some(note(name, "3")));
+    let none = |name: &str| (id(name), None);
+    let changes = Changes::from([
+        set("edited"),
+        set("gone"),
+        set("kept"),
+        none("dropped"),
+        set("new"),
+        none("removed"),
+    ]);
+    let based = Meta { base: Some(base), ..meta("based") };
+    let error = store.write(changes.clone(), &based).unwrap_err();
+    put(&store, "edited", "4");
+    let stale = error.stale().unwrap();
+    assert_eq!((stale.base, stale.tip), (base, tip));
+    let names = ["dropped", "edited", "gone", "new", "removed"];
+    assert_eq!(stale.nodes, names.map(id));
+    let conflicts = store.stale_conflicts(&error, &changes).unwrap();
+    let told: Vec<_> = conflicts
+        .iter()
+        .map(|it| {
+            let says = |node: &Option<std::sync::Arc<mnem_store::MemoryNode>>| {
+                node.as_ref().map(|node| node.content.as_text().unwrap().to_owned())
+            };
+            (it.id.as_str(), it.kind, says(&it.base), says(&it.ours), says(&it.theirs))
+        })
+        .collect();
+    let text = |text: &str| Some(text.to_owned());
+    let expected = [
+        ("dropped", ConflictKind::EditDelete, text("1"), text("2"), None),
+        ("edited", ConflictKind::EditEdit, text("1"), text("2"), text("3")),
+        ("gone", ConflictKind::DeleteEdit, text("1"), None, text("3")),
+        ("new", ConflictKind::AddAdd, None, text("2"), text("3")),
+    ];
+    assert_eq!(told, expected);
+    let other = store.resolve("nowhere").unwrap_err();
+    assert_eq!(store.stale_conflicts(&other, &changes).unwrap(), []);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What the histories leave out: files, and what only some states of a store answer.
-const ELSEWHERE: [(&str, &str); 11] = [
+const ELSEWHERE: [(&str, &str); 12] = [
     ("default_branch", "open.rs::what_init_was_told"),
     ("export_to", "portable.rs::an_export_to_a_file_is_whole_or_leaves_what_was_there"),
     ("format_version", "original.rs::reading_changes_nothing"),
@@ -15,6 +15,7 @@ const ELSEWHERE: [(&str, &str); 11] = [
     ("is_writing", "writers.rs::who_waits_shares_one_publish"),
     ("readable_log", "log.rs::what_is_lost_hides_what_no_line_leads_to_and_nothing_else"),
     ("root", "open.rs::a_store_in_memory_is_gone_with_its_handle"),
+    ("stale_conflicts", "staging.rs::what_a_stale_base_would_overwrite_is_told"),
     ("waiting_writers", "writers.rs::who_waits_shares_one_publish"),
     ("was_killed", "original.rs::reading_changes_nothing"),
 ];

@@ -112,7 +112,7 @@ fn store_is_held(store: &Store) -> bool {
 }
 
 fn parents(store: &Store, commit: CommitId) -> Vec<CommitId> {
-    let options = LogOptions { start: Some(commit), limit: Some(1), ..LogOptions::default() };
+    let options = LogOptions { start: vec![commit], limit: Some(1), ..LogOptions::default() };
     store.log(&options).unwrap()[0].1.parents.clone()
 }
 

@@ -29,11 +29,13 @@ _OPERATORS = {"$eq", "$ne", *_ORDERS}
 
 
 def check(wanted: Any) -> None:
-    """ValueError for an operator that there is not."""
+    """ValueError for an operator that there is not, TypeError for a name that is no text."""
     if not isinstance(wanted, dict):
         return
     for name, inner in cast("dict[Any, Any]", wanted).items():
-        if isinstance(name, str) and name.startswith("$") and name not in _OPERATORS:
+        if not isinstance(name, str):
+            raise TypeError(f"filter must have names that are str, not {type(name).__name__}")
+        if name.startswith("$") and name not in _OPERATORS:
             raise ValueError(
                 f"Unsupported operator: {name}; there are {', '.join(sorted(_OPERATORS))}"
             )

@@ -19,7 +19,6 @@ import mnem
 from langgraph.store.base import (
     BaseStore,
     GetOp,
-    InvalidNamespaceError,
     Item,
     ListNamespacesOp,
     Op,
@@ -32,6 +31,7 @@ from langgraph.store.base import (
 from mnem import keys
 
 from mnem_langgraph import filters
+from mnem_langgraph.checks import check_op, expect
 from mnem_langgraph.items import copied, index_of, node_of, replaceable, value_of
 from mnem_langgraph.shelf import Entry, Shelf, row_key
 from mnem_langgraph.sweeper import Sweeper
@@ -92,6 +92,8 @@ class MnemosyneStore(BaseStore):
         ttl: TTLConfig | None = None,
     ) -> None:
         super().__init__()
+        expect("index", index, (dict, type(None)), "a dict, LangGraph's IndexConfig")
+        expect("ttl", ttl, (dict, type(None)), "a dict, LangGraph's TTLConfig")
         self._owned = not isinstance(path, mnem.Store)
         self._root = path if isinstance(path, mnem.Store) else mnem.open(path)
         self._author = author
@@ -215,7 +217,7 @@ class MnemosyneStore(BaseStore):
         puts: dict[_Place, PutOp] = {}
         reads: list[tuple[int, Op]] = []
         for at, op in enumerate(ops):
-            _validate(op)
+            check_op(op)
             if not isinstance(op, PutOp):
                 reads.append((at, op))
             # Outside every namespace there are no items, and nodes of others: nothing to forget.
@@ -698,21 +700,6 @@ def _advance(
         return next(steps) if vectors is None else steps.send(vectors)
     except StopIteration as done:
         return done.value
-
-
-def _validate(op: object) -> None:
-    if not isinstance(op, (GetOp, SearchOp, PutOp, ListNamespacesOp)):
-        raise ValueError(f"Unknown operation type: {type(op)}")  # noqa: TRY004 as LangGraph's
-    validate_op_namespace(op)
-    if isinstance(op, SearchOp):
-        filters.check(op.filter)
-    elif isinstance(op, PutOp) and op.value is not None:
-        if not op.namespace:
-            raise InvalidNamespaceError("Namespace cannot be empty.")
-        if op.namespace[0] == "langgraph":
-            raise InvalidNamespaceError(
-                f'Root label for namespace cannot be "langgraph". Got: {op.namespace}'
-            )
 
 
 def _original_id(id: str, namespace: tuple[str, ...], key: str) -> str | None:

@@ -12,6 +12,7 @@ import mnem
 
 from . import __version__, build_server
 from ._http import Address, BadAddressError, serve
+from ._memory import need_branch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if asked.no_history and asked.tools == "all":
         parser.error("--tools all reaches past states, which --no-history keeps from the model")
     try:
-        _check(path, init=asked.init)
+        _check(path, init=asked.init, branch=asked.branch, read_only=asked.read_only)
         server = build_server(
             path,
             asked.tools,
@@ -126,13 +127,16 @@ def _token(file: str | None) -> str | None:
     return token
 
 
-def _check(path: str, *, init: bool) -> None:
-    """The store is there and can be read, or is made."""
+def _check(path: str, *, init: bool, branch: str | None, read_only: bool) -> None:
+    """The store is there and can be read, or is made, unless the branch will be refused."""
     try:
         mnem.open(path).close()
     except mnem.NoStoreError:
         if not init:
             raise
+        with mnem.open(":memory:") as trial:
+            if branch is not None:
+                (need_branch if read_only else mnem.Store.on)(trial, branch)
         try:
             mnem.init(path).close()
         except mnem.StoreExistsError:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # What may be a time rather than a branch or a commit: ISO 8601, or Unix milliseconds.
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}.*|-?\d{9,}")
+_COMMIT = re.compile(r"[0-9a-f]{64}")
 # How many commits keep the sorted ids of their memory at hand, for paging.
 _KEPT = 4
 
@@ -53,7 +54,7 @@ class Memory:
                 if branch is None and store.head().startswith("ref: "):
                     branch = store.head().removeprefix("ref: ")
                 elif self._read_only and branch is not None:
-                    _need_branch(store, branch, "`mnem branch` lists the branches")
+                    need_branch(store, branch)
                 self._handle = store if branch is None else store.on(branch)
                 self._branch = branch
             return self._handle
@@ -68,7 +69,7 @@ class Memory:
     def switch(self, branch: str) -> mnem.Store:
         """Bind this server to another branch, which must be there; HEAD stays."""
         store = self.store
-        _need_branch(store, branch, "`branch` makes one; `recall_at` reads a commit")
+        need_branch(store, branch, "`branch` makes one; `recall_at` reads a commit")
         other = store.on(branch)
         with self._lock:
             self._handle, self._branch = other, branch
@@ -129,22 +130,16 @@ class Memory:
                 del ids[bisect_left(ids, change.id)]
         return ids
 
-    def history(self, limit: int, after: str | None) -> tuple[list[mnem.Commit], bool]:
-        """Commits, newest first, after a given one; and whether there are more."""
-        reach = limit + 1
-        while True:
-            commits = self.store.log(limit=reach)
-            ids = [commit.id for commit in commits]
-            start = 0 if after is None else ids.index(after) + 1 if after in ids else None
-            if start is not None and len(commits) - start > limit:
-                return commits[start : start + limit], True
-            if len(commits) < reach:
-                if start is None:
-                    raise mnem.InvalidRefError(
-                        f"the cursor {after!r} is no commit in the history of this branch"
-                    )
-                return commits[start:], False
-            reach *= 4
+    def history(self, limit: int, cursor: str | None) -> tuple[list[mnem.Commit], bool]:
+        """Commits, newest first, from a cursor on; and whether there are more."""
+        starts = None if cursor is None else _places(cursor)
+        try:
+            commits = self.store.log(at=starts, limit=limit + 1)
+        except mnem.InvalidRefError:
+            if starts is None:
+                raise
+            raise _no_cursor(cursor) from None
+        return commits[:limit], len(commits) > limit
 
     def flips(self, id: str, question: dict[str, Any], good: str | None) -> list[mnem.Flip]:
         """Every commit at which the answer to a question about a node changed, oldest first."""
@@ -159,7 +154,30 @@ class Memory:
         return self.store.flips(id, good=good, **question)
 
 
-def _need_branch(store: mnem.Store, branch: str, hint: str) -> None:
+def cursor_after(cursor: str | None, shown: list[mnem.Commit]) -> str:
+    """Where a history goes on: at the parents of what was shown, and not shown themselves."""
+    starts = set[str]() if cursor is None else set(_places(cursor))
+    starts.update(*(commit.parents for commit in shown))
+    return ",".join(sorted(starts.difference(commit.id for commit in shown)))
+
+
+def _places(cursor: str) -> list[str]:
+    places = cursor.split(",")
+    if not all(_COMMIT.fullmatch(place) for place in places):
+        raise _no_cursor(cursor)
+    return places
+
+
+def _no_cursor(cursor: str | None) -> mnem.InvalidRefError:
+    return mnem.InvalidRefError(
+        f"the cursor {cursor!r} is no place in the history",
+        hint="leave `cursor` out for the first page, and take `next_cursor` from it as it is",
+    )
+
+
+def need_branch(
+    store: mnem.Store, branch: str, hint: str = "`mnem branch` lists the branches"
+) -> None:
     """A handle would make a branch that is not there."""
     if branch not in dict(store.branches()) and store.head() != f"ref: {branch}":
         raise mnem.InvalidRefError(f"there is no branch {branch!r}", hint=hint)

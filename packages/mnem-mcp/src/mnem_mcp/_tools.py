@@ -27,6 +27,7 @@ from ._answers import (
     shortened,
     shortened_commit,
 )
+from ._memory import cursor_after
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -286,7 +287,7 @@ class Tools:
         if not taken or (len(taken) == len(short) and not more):
             return taken, {}
         # How many commits there are is not known without reading them all.
-        return taken, {"next_cursor": taken[-1]["id"]}
+        return taken, {"next_cursor": cursor_after(cursor, commits[: len(taken)])}
 
     def why(
         self,

@@ -83,6 +83,13 @@ class Transcript:
             self._ids = {self.key(COUNTER)[0], *numbers}
         return id in self._ids
 
+    def ids(self, most: int) -> list[str] | None:
+        """The ids of every node it ever had; ``None`` of more than so many items."""
+        end = self.end()
+        if end > most:
+            return None
+        return [self.key(COUNTER)[0], *(self.item(number)[0] for number in range(end))]
+
     def all(self) -> list[tuple[int, MemoryNode]]:
         """Every item's number and node, oldest first."""
         return self._numbered(self._read(self._prefix, None))

@@ -6,6 +6,7 @@ Long: one class, and each method's documentation stands beside it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -20,7 +21,7 @@ from ._transcript import COUNTER, NUMBERS, Transcript, counted, is_counter
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
 
     from agents import RunContextWrapper, TResponseInputItem
 
@@ -28,6 +29,9 @@ _T = TypeVar("_T")
 
 __all__ = ["MnemosyneSession"]
 
+# How many of the newest commits are looked at one by one, and up to how many items are asked for.
+_NEWEST = 64
+_MOST = 100_000
 # How often a merge starts over because the branch moved between its two looks.
 _ATTEMPTS = 8
 
@@ -95,6 +99,8 @@ class MnemosyneSession:
     ) -> None:
         on_store = "store" in named or (bool(places) and isinstance(places[0], mnem.Store))
         given, session_id = (_on_store if on_store else _at_path)(*places, **named)
+        _expect("session_id", session_id, str, "a str")
+        _expect("author", author, (str, Callable), "a str or a function")
         # A name that can be no key is refused before a store is made for it.
         keys.prefix(session_id)
         self.session_id = session_id
@@ -149,6 +155,7 @@ class MnemosyneSession:
         """
         del wrapper
         limit = resolve_session_limit(limit, self.session_settings)
+        _expect("limit", limit, (int, type(None)), "an int")
         return await asyncio.to_thread(self._items, self._store, limit)
 
     async def add_items(
@@ -173,6 +180,7 @@ class MnemosyneSession:
         >>> why.source, why.tool_call, why.observation
         ('find_plan', 'find_plan({"customer": 4821})', 'enterprise')
         """
+        _expect("items", items, Iterable, "a list of items")
         store, author = self._store, self._author_of(wrapper)
         await _whole(lambda: self._add(store, list(items), author))
 
@@ -236,6 +244,7 @@ class MnemosyneSession:
 
         InvalidRefError when there is no such branch. See :meth:`branch`.
         """
+        _expect("name", name, str, "a str")
         # A branch without a commit is not among them yet.
         if name not in dict(self._store.branches()) and self._store.head() != f"ref: {name}":
             raise InvalidRefError(f"no branch {name!r}", hint="`mnem branch` lists them")
@@ -257,6 +266,7 @@ class MnemosyneSession:
         >>> asyncio.run(session.get_items())
         [{'role': 'user', 'content': 'Hello'}]
         """
+        _expect("turn", turn, int, "an int")
         store, tip = self._store, self._store.head_commit()
         items = self._at(store, tip).all()
         users = (number for number, _, item in _readable(items) if is_user(item))
@@ -353,6 +363,7 @@ class MnemosyneSession:
                     f"no item {item} in session {self.session_id!r}, which has {len(ids)}"
                 )
             item = ids[item]
+        _expect("item", item, str, "an int or a str")
         blame = self._store.blame(item, at)
         try:
             return replace(blame, node=replace(blame.node, content=restored(blame.node.content)))
@@ -378,6 +389,7 @@ class MnemosyneSession:
         >>> commit == session.why(1).commit
         True
         """
+        _expect("predicate", predicate, Callable, "callable")
 
         def holds(memory: dict[str, MemoryNode]) -> bool:
             def read(prefix: str, limit: int | None) -> dict[str, MemoryNode]:
@@ -391,6 +403,9 @@ class MnemosyneSession:
     def history(self, limit: int | None = None) -> list[mnem.Commit]:
         """The commits that changed this session, newest first, at most ``limit``.
 
+        Those that set or removed one of its items; a merge only where it made a value of its own.
+        What is not among the newest commits of the store is found by the session's own changes.
+
         >>> import asyncio
         >>> session = MnemosyneSession("customer-4821", author="front-desk")
         >>> asyncio.run(session.add_items([{"role": "user", "content": "Hello"}]))
@@ -398,21 +413,22 @@ class MnemosyneSession:
         [('add 1 item to customer-4821', 'front-desk')]
         """
         store = self._store
-        transcript = self._at(store, store.head_commit())
-        touching: list[mnem.Commit] = []
-        seen, wanted = 0, 64
-        while limit is None or len(touching) < limit:
-            # The log is read in growing pieces: it may be long, and what is asked for new.
-            commits = store.log(limit=wanted)
-            touching += [
-                commit
-                for commit in commits[seen:]
-                if any(map(transcript.owns, store.changed_by(commit.id)))
-            ]
-            if len(commits) < wanted:
-                break
-            seen, wanted = wanted, wanted * 4
-        return touching[:limit]
+        tip = store.head_commit()
+        _expect("limit", limit, (int, type(None)), "an int")
+        if tip is None:
+            return []
+        transcript = self._at(store, tip)
+        if limit is not None and 0 <= limit <= _NEWEST:
+            newest = store.log(at=tip, limit=_NEWEST)
+            touching = [commit for commit in newest if _touches(store, transcript, commit)]
+            if len(touching) >= limit or len(newest) < _NEWEST:
+                return touching[:limit]
+        if (ids := transcript.ids(_MOST)) is not None:
+            return store.log(at=tip, node=ids, limit=limit)
+        # Whoever wrote such a number is no reason to name all below it.
+        return [commit for commit in store.log(at=tip) if _touches(store, transcript, commit)][
+            :limit
+        ]
 
     # ---- inside: each with the handle that its call began with ----
 
@@ -528,6 +544,12 @@ class MnemosyneSession:
             store.update(change, message=message, author=author)
 
 
+def _expect(name: str, value: object, kind: Any, told: str) -> None:
+    if not isinstance(value, kind):
+        found = "None" if value is None else type(value).__name__
+        raise TypeError(f"{name} must be {told}, not {found}")
+
+
 def _on_store(store: mnem.Store, session_id: str) -> tuple[mnem.Store, str]:
     return store, session_id
 
@@ -561,6 +583,14 @@ def _branch_of(store: mnem.Store) -> str:
             hint="name one with branch=, or go to one with `mnem checkout`",
         )
     return head.removeprefix("ref: ")
+
+
+def _touches(store: mnem.Store, transcript: Transcript, commit: mnem.Commit) -> bool:
+    """Whether a commit says of one of a session's nodes what no parent says."""
+    changed = [id for id in store.changed_by(commit.id) if transcript.owns(id)]
+    if changed and len(commit.parents) > 1:
+        return store.log(at=commit.id, node=changed, limit=1) == [commit]
+    return bool(changed)
 
 
 def _readable(

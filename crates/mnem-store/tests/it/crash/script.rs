@@ -328,7 +328,7 @@ pub struct Shape {
 
 pub fn shape(store: &Store) -> Result<Shape, Error> {
     let branches = store.branches()?.into_iter().map(|(name, tip)| {
-        let options = LogOptions { start: Some(tip), ..LogOptions::default() };
+        let options = LogOptions { start: vec![tip], ..LogOptions::default() };
         Ok((name, (store.log(&options)?.len(), texts(store, tip)?)))
     });
     let head = store.head()?.render();

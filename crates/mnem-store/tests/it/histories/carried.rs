@@ -19,7 +19,7 @@ fn stream(store: &Store) -> Vec<u8> {
 }
 
 fn log(store: &Store, start: CommitId) -> Vec<CommitId> {
-    let options = LogOptions { start: Some(start), ..LogOptions::default() };
+    let options = LogOptions { start: vec![start], ..LogOptions::default() };
     store.log(&options).unwrap().into_iter().map(|(id, _)| id).collect()
 }
 
