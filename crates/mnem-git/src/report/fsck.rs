@@ -162,11 +162,7 @@ impl Report for Fsck {
             counted(self.states, "state"),
             counted(self.nodes, "memory node"),
             counted(self.records, "record"),
-            if self.branches == 1 {
-                "1 branch".into()
-            } else {
-                format!("{} branches", self.branches)
-            },
+            counted(self.branches, "branch"),
         ];
         let verdict = if self.damages().next().is_none() { "all agree" } else { "damaged" };
         if self.is_unread() {

@@ -12,15 +12,12 @@ use super::finding::Finding;
 use super::verify::Problems;
 use crate::backend::original::holds_objects;
 use crate::backend::redb::{Pages, holds_rows};
-use crate::backend::{
-    Change, ChangeSet, Derived, Entry, Flaw, Found, LocalRow, LocalTable, Number, Record,
-};
+use crate::backend::{Derived, Entry, Flaw, Found, LocalRow, LocalTable, Number, Record};
 use crate::codec::Encoded;
 use crate::error::{Error, ErrorKind};
 use crate::id::{BranchName, CommitId, NodeId, NodeVersionId};
 use crate::index;
-use crate::object::{Commit, Object};
-use crate::state;
+use crate::object::Object;
 use crate::store::copied::{Copied, Shortage};
 use crate::store::engine::{Engine, LOCK_FILE, Place};
 use crate::store::lease::{HOLDER_BYTES, HOLDER_FILE, WANT_FILE};
@@ -335,7 +332,7 @@ impl<'e> Check<'e> {
     /// Compares what a record says of its commit with what follows from the commit.
     fn derived(&mut self, id: CommitId, recorded: &Derived) -> Result<(), Error> {
         let expected = self.engine.objects.commit(id);
-        let expected = expected.and_then(|commit| derive(self.engine, &commit));
+        let expected = expected.and_then(|commit| index::follows(&self.engine.objects, &commit));
         let Some(expected) = self.problems.found(expected)? else { return Ok(()) };
         for (what, differs) in [
             ("generation", expected.generation != recorded.generation),
@@ -408,19 +405,6 @@ fn reread(encoded: &Encoded) -> Result<(Encoded, Object), Error> {
     Encoded::decode(encoded.bytes()).map_err(|error| {
         Error::corrupt(format!("the object {} cannot be read: {error}", encoded.id()))
     })
-}
-
-/// What follows from a commit and its first parent.
-fn derive(engine: &Engine, commit: &Commit) -> Result<Derived, Error> {
-    let objects = &engine.objects;
-    let before = match commit.parents.first() {
-        Some(parent) => Some(objects.commit(*parent)?.state),
-        None => None,
-    };
-    let changes = state::diff(objects, before, Some(commit.state))
-        .map(|change| change.map(|c| (c.id, Change { old: c.old, new: c.new })))
-        .collect::<Result<ChangeSet, Error>>()?;
-    index::derive(objects, &commit.parents, None, changes)
 }
 
 /// Why something cannot be read, where it is damaged or missing. Any other error ends the check.

@@ -51,17 +51,17 @@ impl Engine {
         let data = directory.join(&engine.data_file);
         let unique = u64::from_be_bytes(self.environment.random()?);
         let beside = directory.join(format!("copy-{unique:016x}.redb"));
-        let copied = self.writer.run(|| {
-            let head = self.head();
-            let leftovers = leftovers(root)?;
-            let failed = |error| Error::io(format!("cannot copy {}", data.display()), error);
-            Ok((copy(&data, &beside).map_err(failed)?, head, leftovers))
-        });
-        let (file, head, leftovers) = match copied {
+        if !self.writer.is_writable() {
+            return Ok(None);
+        }
+        let read = || Ok::<_, Error>((copy(&data, &beside).ok(), leftovers(root)?));
+        let (head, copied) = match self.writer.run(|| Ok((self.head(), read()))) {
             Ok(copied) => copied,
-            Err(error) if error.kind() == ErrorKind::Busy => return Err(error),
-            Err(_) => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::CorruptStore => return Ok(None),
+            // Also a wait that was interrupted: it is not begun anew.
+            Err(error) => return Err(error),
         };
+        let (Some(file), leftovers) = copied? else { return Ok(None) };
         let settings = Settings { examine: true, check_pages: true, ..Settings::default() };
         let name = data.display().to_string();
         let open = move || Ok(ReadOnlyFile(file.try_clone()?));

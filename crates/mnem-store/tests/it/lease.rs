@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -19,6 +19,15 @@ use crate::support::{environment, id, meta, note, put};
 struct Worker {
     child: Child,
     out: BufReader<ChildStdout>,
+}
+
+/// Whether every thread of a process is stopped; yes where nobody tells.
+fn is_stopped(pid: &str) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return true };
+    threads.flatten().all(|thread| {
+        let told = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        told.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with('T'))
+    })
 }
 
 impl Worker {
@@ -57,6 +66,10 @@ impl Worker {
     fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        // Until each of its threads has seen it, one may go on.
+        while signal == "-STOP" && !is_stopped(&pid) {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn finish(mut self) -> Vec<String> {

@@ -20,6 +20,8 @@ const LONG: Duration = Duration::from_secs(120);
 #[derive(Debug, Default)]
 struct Watch {
     is_stopped: AtomicBool,
+    /// Whether that is said only once, as an interrupt is.
+    is_once: AtomicBool,
     asked: AtomicBool,
     repaired: Mutex<Vec<(f64, String)>>,
     holder: Mutex<Option<std::path::PathBuf>>,
@@ -29,6 +31,7 @@ impl Waiting for Watch {
     fn check(&self) -> Result<(), Error> {
         self.asked.store(true, Ordering::SeqCst);
         if self.is_stopped.load(Ordering::SeqCst) && thread::current().name() == Some("stopped") {
+            self.is_stopped.store(!self.is_once.load(Ordering::SeqCst), Ordering::SeqCst);
             return Err(Error::new(ErrorKind::NotFound, "told to stop"));
         }
         Ok(())
@@ -148,6 +151,19 @@ fn a_wait_that_is_told_to_stop_stops() {
         waiter.join().unwrap().unwrap();
     });
     assert_eq!(store.snapshot().unwrap().count().unwrap(), 2);
+}
+
+/// It would copy the file, and without a copy look at the file itself.
+#[test]
+fn a_check_that_is_told_to_stop_begins_no_other_wait() {
+    let (_directory, store, _lock, watch) = store(LONG);
+    watch.is_once.store(true, Ordering::SeqCst);
+    watch.is_stopped.store(true, Ordering::SeqCst);
+    let stopped = thread::scope(|scope| {
+        let thread = thread::Builder::new().name("stopped".into());
+        thread.spawn_scoped(scope, || store.fsck(|_| ())).unwrap().join().unwrap()
+    });
+    assert_eq!(stopped.unwrap_err().to_string(), "told to stop");
 }
 
 /// Writes the line of a holder as another process would.

@@ -161,6 +161,11 @@ impl Writer {
         }
     }
 
+    /// Whether the disk takes writes.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.lease.as_ref().is_none_or(|lease| lease.check_writable().is_ok())
+    }
+
     /// Whether this process opened the store.
     pub(crate) fn is_mine(&self) -> bool {
         self.lease.as_ref().is_none_or(|lease| lease.is_mine())
