@@ -36,6 +36,8 @@ pub(super) struct Moment {
     pub(super) tips: Option<Tips>,
     /// What is known to be wrong with the file.
     pub(super) damage: Option<String>,
+    /// Whether what is there is wanted in spite of the damage, which whoever asks knows of.
+    is_examined: bool,
 }
 
 /// Opened once a moment: finding a table costs as much as finding a row.
@@ -163,11 +165,13 @@ impl Moment {
         transaction: ReadTransaction,
         known: Pending,
         damage: Option<String>,
+        is_examined: bool,
     ) -> Result<Self, Fault> {
         let (log, places) = (read(&transaction, LOG)?, read(&transaction, WHERE)?);
         let pending = known.read_on(&transaction)?;
         let places = Some(places);
-        let mut moment = Self { transaction, log, places, pending, tips: None, damage };
+        let tips = None;
+        let mut moment = Self { transaction, log, places, pending, tips, damage, is_examined };
         moment.tips = moment.references().ok();
         Ok(moment)
     }
@@ -180,7 +184,8 @@ impl Moment {
     ) -> Result<Self, Fault> {
         let log = read(&transaction, LOG)?;
         let places = read(&transaction, WHERE).ok();
-        Ok(Self { transaction, log, places, pending, tips: None, damage: Some(damage) })
+        let (tips, damage, is_examined) = (None, Some(damage), true);
+        Ok(Self { transaction, log, places, pending, tips, damage, is_examined })
     }
 
     /// Goes on to the moment after a publish; views keep the one they have.
@@ -195,7 +200,9 @@ impl Moment {
             (moment.log, moment.places, moment.transaction) = (log, places, transaction);
         } else {
             let (pending, tips) = (moment.pending.clone(), moment.tips.clone());
-            *moment = Arc::new(Self { transaction, log, places, pending, tips, damage: None });
+            let (damage, is_examined) = (None, false);
+            *moment =
+                Arc::new(Self { transaction, log, places, pending, tips, damage, is_examined });
         }
         let Some(moment) = Arc::get_mut(moment) else { return Ok(()) }; // it has one owner by now
         if indexed {
@@ -227,6 +234,11 @@ impl Moment {
                 Err(Fault::Row(format!("{what}; rows of the table {table} may be missing")))
             }
         }
+    }
+
+    /// The same for what is still wanted, as far as it is there, of a file that is examined.
+    fn trust_unless_examined(&self, table: &str) -> Result<(), Fault> {
+        if self.is_examined { Ok(()) } else { self.trust(table) }
     }
 
     fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
@@ -273,7 +285,7 @@ impl Moment {
         }
         let places = self.places()?;
         let Some(value) = places.get(id.as_bytes())? else {
-            self.trust(WHERE)?;
+            self.trust_unless_examined(WHERE)?;
             return Ok(None);
         };
         let (_, number) =
@@ -346,7 +358,7 @@ impl Moment {
     ) -> Result<Vec<(Number, Record)>, Fault> {
         let log = &self.log;
         if self.pending.end == 0 {
-            self.trust(LOG)?;
+            self.trust_unless_examined(LOG)?;
         }
         let mut found = Vec::new();
         let mut next = before.map_or(self.pending.end, |before| before.0.min(self.pending.end));
@@ -466,7 +478,7 @@ impl Moment {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        self.trust(WHERE)?;
+        self.trust_unless_examined(WHERE)?;
         let places = self.places()?;
         let [start, end] = [range.start(), range.end()].map(|id| id.as_bytes().to_vec());
         let range_of_keys = (Bound::Included(start), Bound::Included(end));
