@@ -623,9 +623,7 @@ fn load_with(
     };
     storage.is_open();
     // A database that panicked, or that is known to be damaged, is not closed.
-    let read = catch_unwind(AssertUnwindSafe(|| {
-        read_moment(&database, known, damage.clone(), settings.examine)
-    }));
+    let read = catch_unwind(AssertUnwindSafe(|| read_moment(&database, known, damage.clone())));
     let is_closed_by_redb = damage.is_none() && read.is_ok();
     let why = match read {
         Ok(Ok((epoch, moment))) => {
@@ -656,7 +654,6 @@ fn read_moment(
     database: &Database,
     known: Option<Pending>,
     damage: Option<String>,
-    is_examined: bool,
 ) -> Result<(Epoch, Moment), Fault> {
     let transaction = database.begin_read()?;
     let meta = read(&transaction, META)?;
@@ -673,7 +670,7 @@ fn read_moment(
     }
     let known = known.filter(|known| known.mark == mark && known.end <= end);
     let known = known.unwrap_or_else(|| Pending::from(mark));
-    let moment = Moment::new(transaction, known, damage, is_examined)?;
+    let moment = Moment::new(transaction, known, damage)?;
     Ok((epoch, moment))
 }
 

@@ -36,8 +36,6 @@ pub(super) struct Moment {
     pub(super) tips: Option<Tips>,
     /// What is known to be wrong with the file.
     pub(super) damage: Option<String>,
-    /// Whether what is there is wanted in spite of the damage, which whoever asks knows of.
-    is_examined: bool,
 }
 
 /// Opened once a moment: finding a table costs as much as finding a row.
@@ -158,6 +156,11 @@ fn indexed<T>(answer: Result<T, BackendError>) -> Result<Option<T>, BackendError
     }
 }
 
+/// A bit in redb's list of tables takes all rows of one away at once.
+fn emptied(table: &str) -> Fault {
+    Fault::Row(format!("the table {table} is empty, and should not be"))
+}
+
 impl Moment {
     /// The moment after the last publish. What was known of the file at an earlier one is read
     /// on from there.
@@ -165,14 +168,16 @@ impl Moment {
         transaction: ReadTransaction,
         known: Pending,
         damage: Option<String>,
-        is_examined: bool,
     ) -> Result<Self, Fault> {
         let (log, places) = (read(&transaction, LOG)?, read(&transaction, WHERE)?);
         let pending = known.read_on(&transaction)?;
         let places = Some(places);
-        let tips = None;
-        let mut moment = Self { transaction, log, places, pending, tips, damage, is_examined };
+        let mut moment = Self { transaction, log, places, pending, tips: None, damage };
         moment.tips = moment.references().ok();
+        // A branch names a commit, which stands in the log.
+        if moment.pending.end == 0 && moment.tips.as_ref().is_some_and(|tips| !tips.is_empty()) {
+            return Err(emptied(LOG));
+        }
         Ok(moment)
     }
 
@@ -184,8 +189,7 @@ impl Moment {
     ) -> Result<Self, Fault> {
         let log = read(&transaction, LOG)?;
         let places = read(&transaction, WHERE).ok();
-        let (tips, damage, is_examined) = (None, Some(damage), true);
-        Ok(Self { transaction, log, places, pending, tips, damage, is_examined })
+        Ok(Self { transaction, log, places, pending, tips: None, damage: Some(damage) })
     }
 
     /// Goes on to the moment after a publish; views keep the one they have.
@@ -200,9 +204,7 @@ impl Moment {
             (moment.log, moment.places, moment.transaction) = (log, places, transaction);
         } else {
             let (pending, tips) = (moment.pending.clone(), moment.tips.clone());
-            let (damage, is_examined) = (None, false);
-            *moment =
-                Arc::new(Self { transaction, log, places, pending, tips, damage, is_examined });
+            *moment = Arc::new(Self { transaction, log, places, pending, tips, damage: None });
         }
         let Some(moment) = Arc::get_mut(moment) else { return Ok(()) }; // it has one owner by now
         if indexed {
@@ -236,9 +238,12 @@ impl Moment {
         }
     }
 
-    /// The same for what is still wanted, as far as it is there, of a file that is examined.
-    fn trust_unless_examined(&self, table: &str) -> Result<(), Fault> {
-        if self.is_examined { Ok(()) } else { self.trust(table) }
+    /// Refuses an index without a row of what stands before the mark.
+    fn refuse_emptied(&self, places: &Table) -> Result<(), Fault> {
+        if self.pending.mark > 0 && places.len()? == 0 {
+            return Err(emptied(WHERE));
+        }
+        Ok(())
     }
 
     fn object(&self, id: &ObjectId) -> Result<Outcome, Fault> {
@@ -285,7 +290,7 @@ impl Moment {
         }
         let places = self.places()?;
         let Some(value) = places.get(id.as_bytes())? else {
-            self.trust_unless_examined(WHERE)?;
+            self.refuse_emptied(places)?;
             return Ok(None);
         };
         let (_, number) =
@@ -358,7 +363,7 @@ impl Moment {
     ) -> Result<Vec<(Number, Record)>, Fault> {
         let log = &self.log;
         if self.pending.end == 0 {
-            self.trust_unless_examined(LOG)?;
+            self.trust(LOG)?;
         }
         let mut found = Vec::new();
         let mut next = before.map_or(self.pending.end, |before| before.0.min(self.pending.end));
@@ -478,8 +483,8 @@ impl Moment {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        self.trust_unless_examined(WHERE)?;
         let places = self.places()?;
+        self.refuse_emptied(places)?;
         let [start, end] = [range.start(), range.end()].map(|id| id.as_bytes().to_vec());
         let range_of_keys = (Bound::Included(start), Bound::Included(end));
         let indexed = places.range(range_of_keys, Direction::Up)?.filter_map(|row| {
