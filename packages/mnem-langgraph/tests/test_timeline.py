@@ -36,7 +36,7 @@ def listed(memories):
 
 def anew(memories, branch="main"):
     """What an instance lists that begins with the first commit."""
-    rows = memories._store.local("mnem-langgraph:times")
+    rows = memories._store.local("mnem-langgraph:points")
     for row in rows.items():
         rows.delete(row[0])
     return listed(MnemosyneStore(memories._store, branch=branch))
@@ -97,20 +97,50 @@ def test_a_merge_of_lines_that_wrote_at_the_same_moment(memories):
 
 
 def test_points_are_saved_in_turns(memories):
-    rows = memories._store.local("mnem-langgraph:times")
+    rows = memories._store.local("mnem-langgraph:points")
     for _ in range(4):
         write(memories._store, 150)
         listed(memories)
-    assert [key for key, _ in rows.items()] == [b"main\x000", b"main\x001"]
+    points = [key for key, _ in rows.items() if key.count(b"\0") == 1]
+    assert points == [b"main\x000", b"main\x001"]
+
+
+def test_a_point_has_no_large_row(memories, path, looked_at):
+    # Reads pass by the rows that stand beside the place they look at.
+    many = {f"memories:u{n % 9}:{n}": {"v": n} for n in range(2_000)}
+    memories._store.write(many, message="many")
+    write(memories._store, 200)
+    expected = listed(memories)
+    rows = memories._store.local("mnem-langgraph:points")
+    assert len(rows.items()) > 2_000 // 32
+    assert max(len(row) for _, row in rows.items()) < 4_096
+    looked_at.clear()
+    with MnemosyneStore(path) as again:
+        assert listed(again) == expected
+        assert looked_at == []
+
+
+def test_a_point_takes_the_place_of_a_larger_one(memories, path):
+    rows = memories._store.local("mnem-langgraph:points")
+    many = {f"memories:u1:{n}": {"v": n} for n in range(500)}
+    for changes in (many, dict.fromkeys(many), {}):
+        memories._store.write(changes, message="all")
+        write(memories._store, 300)
+        expected = listed(memories)
+    assert len(rows.items()) == 4
+    with MnemosyneStore(path) as again:
+        assert listed(again) == expected
 
 
 def test_where_nothing_can_be_saved_reads_go_on(memories, monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise mnem.StoreIoError("read-only")
 
     write(memories._store, 200)
-    monkeypatch.setattr(mnem.LocalRows, "set", refuse)
-    assert len(listed(memories)) == 7
+    with monkeypatch.context() as patch:
+        patch.setattr(mnem.Store, "write", refuse)
+        assert len(listed(memories)) == 7
+    assert memories._store.local("mnem-langgraph:points").items() == []
 
 
 def test_after_a_failure_the_next_look_is_whole(memories, monkeypatch):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import mnem
 
@@ -14,9 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Timeline", "Times", "times_of"]
 
-# Local rows that let another process begin where this one stood: two a branch, in turns.
-_OWNER = "mnem-langgraph:times"
-# One is due after so many commits, and more the more nodes there are.
+# Local rows that let another process begin where this one stood: two points a branch, in turns.
+# Each is a row that tells the commit, and behind it rows of the times of so many nodes: whoever
+# looks for a row reads those beside its place, so that none is to be large.
+_OWNER = "mnem-langgraph:points"
+_PART = 32
+# A point is due after so many commits, and more the more nodes there are.
 _EVERY, _NODES = 128, 64
 
 
@@ -87,8 +91,12 @@ class Timeline:
         rows = store.local(_OWNER).items()
         own = self._branch.encode() + b"\0"
         for _, row in [row for row in rows if row[0].startswith(own)] or rows:
-            tip, commits, times = json.loads(row)
-            saved.append(Point(tip, commits, {id: Times(*told) for id, told in times.items()}))
+            told = json.loads(row)
+            if isinstance(told, list):
+                saved.append(Point(*cast("tuple[str, int]", told), {}))
+            else:
+                part = cast("dict[str, tuple[int, int, int]]", told)
+                saved[-1].times.update({id: Times(*times) for id, times in part.items()})
         yield from sorted(saved, key=lambda point: -point.commits)
 
     def save(self, store: mnem.Store, least: int) -> None:
@@ -96,15 +104,22 @@ class Timeline:
         if self.commits - self._saved < least:
             return
         self._saved = self.commits
-        times = {id: told[:3] for id, told in self.times.items()}
-        row = json.dumps([self.tip, self.commits, times], separators=(",", ":"))
         rows = store.local(_OWNER)
         own = self._branch.encode() + b"\0"
-        there = {key: json.loads(value)[1] for key, value in rows.items(own)}
-        oldest = min((own + b"0", own + b"1"), key=lambda key: there.get(key, -1))
+        turns = {point: rows.get(point) for point in (own + b"0", own + b"1")}
+        at = {point: -1 if row is None else json.loads(row)[1] for point, row in turns.items()}
+        point = min(turns, key=at.__getitem__)
+        edits: dict[bytes, bytes | None] = dict.fromkeys(key for key, _ in rows.items(point))
+        edits[point] = _dumped([self.tip, self.commits])
+        nodes = iter(self.times.items())
+        for number in range(0, len(self.times), _PART):
+            part = {id: times[:3] for id, times in islice(nodes, _PART)}
+            edits[point + b"\0%08d" % number] = _dumped(part)
         # A store that cannot be written can be read.
         with suppress(mnem.MnemError):
-            rows.set(oldest, row.encode())
+            store.write(
+                {}, message="times", local=[(_OWNER, key, row) for key, row in edits.items()]
+            )
 
     def _read(self, store: mnem.Store, point: Point, log: list[mnem.Commit]) -> set[str]:
         """Read the commits after a point, newest first; returns the ids they changed."""
@@ -148,6 +163,10 @@ class Timeline:
             times[id] = Times(created, commit.time, self.commits, commit.id)
         self.commits += 1
         return list(changes)
+
+
+def _dumped(told: object) -> bytes:
+    return json.dumps(told, separators=(",", ":")).encode()
 
 
 def times_of(store: mnem.Store, tip: str, id: str) -> Times | None:

@@ -116,8 +116,8 @@ impl<T> Rows<T> {
         Self { name, table }
     }
 
-    fn unseal(&self, key: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Fault> {
-        unsealed(self.name, key, sealed).map(<[u8]>::to_vec).ok_or_else(|| self.damaged(key))
+    fn verified<'v>(&self, key: &[u8], sealed: &'v [u8]) -> Result<&'v [u8], Fault> {
+        unsealed(self.name, key, sealed).ok_or_else(|| self.damaged(key))
     }
 
     /// What is said of a row that is not what was written.
@@ -151,7 +151,7 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
     /// The value under a key; with a damaged neighbour it may be missed.
     pub(super) fn probe(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         match self.table.get(key)? {
-            Some(sealed) => self.unseal(key, sealed.value()).map(Some),
+            Some(sealed) => Ok(Some(self.verified(key, sealed.value())?.to_vec())),
             None => Ok(None),
         }
     }
@@ -203,28 +203,36 @@ impl<T: ReadableTable<Bytes, Bytes>> Rows<T> {
                 (Ordering::Greater, before, Box::new(rows.rev()))
             }
         };
-        let unseal =
-            |row: Result<(AccessGuard<'_, Bytes>, AccessGuard<'_, Bytes>), StorageError>| {
-                let (key, sealed) = row?;
-                let value = self.unseal(key.value(), sealed.value())?;
-                Ok::<Row, Fault>((key.value().to_vec(), value))
-            };
-        let mut last = before.map(unseal).transpose()?.map(|(key, _)| key);
-        if let Some(key) = last.as_ref().filter(|key| side(&range, key) != near) {
+        let mut last = None;
+        if let Some(row) = before {
+            let (key, sealed) = row?;
+            self.verified(key.value(), sealed.value())?;
+            if side(&range, key.value()) != near {
+                return Err(self.damaged(key.value()));
+            }
+            last = Some(key.value().to_vec());
+        }
+        Ok(rows.map_while(move |row| self.next(row, &range, near, &mut last).transpose()))
+    }
+
+    /// The next row of a range, whose last one had this key; none when it is past the end, and
+    /// then checked and not copied: it may be as large as a row can be.
+    fn next(
+        &self,
+        row: Result<(AccessGuard<'_, Bytes>, AccessGuard<'_, Bytes>), StorageError>,
+        range: &RowRange,
+        near: Ordering,
+        last: &mut Option<Vec<u8>>,
+    ) -> Result<Option<Row>, Fault> {
+        let (key, sealed) = row?;
+        let key = key.value();
+        let value = self.verified(key, sealed.value())?;
+        let place = side(range, key);
+        let last = last.replace(key.to_vec());
+        if place == near || last.is_some_and(|last| last.as_slice().cmp(key) != near) {
             return Err(self.damaged(key));
         }
-        Ok(rows.map_while(move |row| {
-            let row = match unseal(row) {
-                Ok(row) => row,
-                Err(fault) => return Some(Err(fault)),
-            };
-            let place = side(&range, &row.0);
-            let last = last.replace(row.0.clone());
-            if place == near || last.is_some_and(|last| last.cmp(&row.0) != near) {
-                return Some(Err(self.damaged(&row.0)));
-            }
-            (place == Ordering::Equal).then_some(Ok(row))
-        }))
+        Ok((place == Ordering::Equal).then(|| (key.to_vec(), value.to_vec())))
     }
 
     /// Every row of a table that should have `count` of them.
@@ -338,15 +346,15 @@ fn outside(bound: &Bound<Vec<u8>>) -> Option<Bound<&[u8]>> {
 }
 
 /// On which side of a range a key is; equal when it is inside.
-fn side((start, end): &RowRange, key: &Vec<u8>) -> Ordering {
+fn side((start, end): &RowRange, key: &[u8]) -> Ordering {
     let is_below = match start {
-        Bound::Included(start) => key < start,
-        Bound::Excluded(start) => key <= start,
+        Bound::Included(start) => key < start.as_slice(),
+        Bound::Excluded(start) => key <= start.as_slice(),
         Bound::Unbounded => false,
     };
     let is_above = match end {
-        Bound::Included(end) => key > end,
-        Bound::Excluded(end) => key >= end,
+        Bound::Included(end) => key > end.as_slice(),
+        Bound::Excluded(end) => key >= end.as_slice(),
         Bound::Unbounded => false,
     };
     if is_below {
