@@ -267,12 +267,9 @@ class Shelf:
 
     def load_one(self, store: mnem.Store, entry: Entry) -> None:
         """Read the node of an entry that was not read yet."""
-        node = store.get(entry.id)
-        if store.head_commit() != self._timeline.tip:
-            node = self._read(store, entry.id, 1)[entry.id]  # the branch moved meanwhile
-        if node is not None:
-            entry.hold(node)
-            self._held += _weight(node.content)
+        node = self._read(store, entry.id, 1)[entry.id]
+        entry.hold(node)
+        self._held += _weight(node.content)
 
     def load(self, store: mnem.Store, entries: Iterable[Entry], prefix: tuple[str, ...]) -> None:
         """Read the nodes of entries that were not read yet; all are below a prefix."""
