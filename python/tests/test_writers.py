@@ -100,7 +100,9 @@ def test_an_interrupt_ends_a_wait(tmp_path, call):
         # So many that another thread reads them.
         store.write({f"n{number}": number for number in range(5_000)}, message="many")
     program = (
-        "import sys, mnem\n"
+        # A job in the background is begun with the signal ignored.
+        "import signal, sys, mnem\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def opened(): return mnem.open(sys.argv[1], busy_timeout=600)\n"
         "store = None if sys.argv[2] == 'open' else opened()\n"
         "tip = store and store.head_commit()\n"

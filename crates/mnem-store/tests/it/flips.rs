@@ -4,8 +4,10 @@ use std::fmt::Debug;
 use std::fs;
 use std::time::Instant;
 
+use mnem_store::backend::local_key;
 use mnem_store::ops::DiffTarget;
 use mnem_store::ops::log::LogOptions;
+use mnem_store::store::local::LocalEdit;
 use mnem_store::{CommitId, Error, ErrorKind, Store};
 
 use redb::{ReadableTable, WriteTransaction};
@@ -153,6 +155,34 @@ fn what_is_read_after_a_flip_in_any_table_is_right_or_an_error() {
             }
         }
         assert_eq!(failed > 0, is_seen, "{table}: {failed}");
+    }
+}
+
+/// A row that a flipped bit of its key took elsewhere stands beside the place where it is missed.
+#[test]
+fn a_row_whose_key_was_flipped_is_missed() {
+    let whole = Disk::filled(20);
+    let store = whole.open();
+    let edits = [b"b", b"e", b"g"].map(|key| LocalEdit {
+        owner: "flipped".into(),
+        key: key.to_vec(),
+        value: Some(b"said".to_vec()),
+    });
+    store.local_edit(&edits).unwrap();
+    store.close();
+    // To the row after the place, and to the one before it.
+    for (key, other) in [(b"b", b"c"), (b"e", b"d")] {
+        let disk = whole.copy();
+        disk.edit(|transaction| {
+            let mut rows = transaction.open_table(Definition::new("local")).unwrap();
+            let [key, other] = [key, other].map(|key| local_key("flipped", key));
+            let sealed = rows.remove(key.as_slice()).unwrap().unwrap().value().to_vec();
+            rows.insert(other.as_slice(), sealed.as_slice()).unwrap();
+        });
+        let store = disk.open();
+        let missed = store.local_get("flipped", key).unwrap_err();
+        assert_eq!(missed.kind(), ErrorKind::CorruptStore);
+        assert!(store.local_rows("flipped", key).is_err());
     }
 }
 
