@@ -53,23 +53,29 @@ def test_a_dropped_handle_frees_its_store(tmp_path):
     assert run(program, tmp_path).returncode == 0
 
 
-def test_the_command_ends_on_an_interrupt_and_a_closed_pipe(monkeypatch):
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_the_command_ends_on_an_interrupt_and_a_closed_pipe(monkeypatch, is_ignored):
     seen = []
+    kinds = [signal.SIGINT] + ([signal.SIGPIPE] if hasattr(signal, "SIGPIPE") else [])
 
     def command(words):
-        kinds = [signal.SIGINT] + ([signal.SIGPIPE] if hasattr(signal, "SIGPIPE") else [])
-        seen.append((words, {signal.getsignal(kind) for kind in kinds}))
+        seen.append((words, [signal.getsignal(kind) for kind in kinds]))
         return 3
 
-    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGPIPE)}
+    before = {kind: signal.getsignal(kind) for kind in kinds}
     monkeypatch.setattr("mnem._mnem.run_command", command)
     monkeypatch.setattr("sys.argv", ["mnem", "log"])
     try:
+        # As a shell begins a job in the background.
+        signal.signal(signal.SIGINT, signal.SIG_IGN if is_ignored else before[signal.SIGINT])
         assert _command.main() == 3
     finally:
         for kind, handler in before.items():
             signal.signal(kind, handler)
-    assert seen == [(["mnem", "log"], {signal.SIG_DFL})]
+    expected = [signal.SIG_DFL for _ in kinds]
+    if is_ignored:
+        expected[0] = signal.SIG_IGN
+    assert seen == [(["mnem", "log"], expected)]
 
 
 def script(name):
