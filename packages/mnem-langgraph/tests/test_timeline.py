@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import mnem
 import pytest
 from langgraph.store.base import GetOp
-from mnem_langgraph import MnemosyneStore
+from mnem_langgraph import MnemosyneStore, timeline
 from mnem_langgraph.shelf import Shelf
 
 USER = ("memories", "u1")
@@ -101,7 +103,7 @@ def test_points_are_saved_in_turns(memories):
     for _ in range(4):
         write(memories._store, 150)
         listed(memories)
-    points = [key for key, _ in rows.items() if key.count(b"\0") == 1]
+    points = [key for key, _ in rows.items(b"main\0") if key.count(b"\0") == 1]
     assert points == [b"main\x000", b"main\x001"]
 
 
@@ -127,9 +129,54 @@ def test_a_point_takes_the_place_of_a_larger_one(memories, path):
         memories._store.write(changes, message="all")
         write(memories._store, 300)
         expected = listed(memories)
-    assert len(rows.items()) == 4
+    assert len(rows.items(b"main\0")) == 4
     with MnemosyneStore(path) as again:
         assert listed(again) == expected
+
+
+def test_points_of_branches_that_are_gone_are_dropped(memories):
+    rows = memories._store.local("mnem-langgraph:points")
+    write(memories._store, 1)
+    for name in ("first", "second", "third"):
+        memories.branch(name)
+        with MnemosyneStore(memories._store, branch=name) as there:
+            write(there._store, 20, name)
+            listed(there)
+        if name != "second":
+            memories._store.delete_branch(name)
+    assert json.loads(rows.get(b"\0")) == ["second", "third"]
+    assert rows.items(b"first\0") == []
+    assert rows.items(b"second\0") != []
+
+
+def test_a_branch_made_anew_begins_where_another_was_saved(memories, looked_at):
+    write(memories._store, 300)
+    listed(memories)
+    memories.branch("again")
+    with MnemosyneStore(memories._store, branch="again") as there:
+        write(there._store, 20, "again")
+        listed(there)
+    memories._store.delete_branch("again")
+    memories.branch("again")
+    looked_at.clear()
+    with MnemosyneStore(memories._store, branch="again") as there:
+        assert listed(there) == listed(memories)
+    assert looked_at == []
+
+
+def test_a_point_that_another_process_puts_over_is_left(memories, monkeypatch):
+    times, replaced = timeline._times, []
+
+    def late(rows, point):
+        rows.set(point.row, json.dumps(["another", 1]).encode())
+        replaced.append(point)
+        return times(rows, point)
+
+    write(memories._store, 200)
+    listed(memories)
+    monkeypatch.setattr(timeline, "_times", late)
+    assert listed(MnemosyneStore(memories._store)) == listed(memories)
+    assert len(replaced) == 1
 
 
 def test_where_nothing_can_be_saved_reads_go_on(memories, monkeypatch):

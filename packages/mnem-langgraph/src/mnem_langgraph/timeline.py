@@ -6,20 +6,19 @@ import json
 from collections import Counter
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import mnem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["Timeline", "Times", "times_of"]
 
 # Local rows that let another process begin where this one stood: two points a branch, in turns.
 # Each is a row that tells the commit, and behind it rows of the times of so many nodes: whoever
-# looks for a row reads those beside its place, so that none is to be large.
+# looks for a row reads those beside its place, so that none is to be large. One row has the
+# branches with points.
 _OWNER = "mnem-langgraph:points"
 _PART = 32
+_BRANCHES = b"\0"
 # A point is due after so many commits, and more the more nodes there are.
 _EVERY, _NODES = 128, 64
 
@@ -38,11 +37,15 @@ class Times(NamedTuple):
 
 
 class Point(NamedTuple):
-    """The times of every node at a commit, and how many commits lead there."""
+    """A commit at which the times of every node are known, and how many commits lead there.
+
+    Of a point that was saved, ``row`` is the key of its first row, and the times are in the rest.
+    """
 
     tip: str | None
     commits: int
     times: dict[str, Times]
+    row: bytes = b""
 
 
 class Timeline:
@@ -64,13 +67,7 @@ class Timeline:
         if store.head_commit() == self.tip:
             return set()
         tip, before = self.tip, self.times
-        for point in self._points(store):
-            fresh = _since(store, point.tip)
-            if fresh is not None:
-                self._saved = max(self._saved, point.commits if point.times is not before else 0)
-                break
-        else:
-            point, fresh = Point(None, 0, {}), store.log()
+        point, fresh = self._start(store) or (Point(None, 0, {}), store.log())
         changed = self._read(store, point, fresh)
         if point.times is not before:
             now = self.times
@@ -83,21 +80,22 @@ class Timeline:
             self.save(store, 1)
         return changed
 
-    def _points(self, store: mnem.Store) -> Iterator[Point]:
-        """Where a look may begin: where the last one ended, then what was saved, newest first."""
+    def _start(self, store: mnem.Store) -> tuple[Point, list[mnem.Commit]] | None:
+        """Where a look begins, and the commits since: at the last look, else where one was saved.
+
+        A point that another branch saved serves as well.
+        """
         if self.tip is not None:
-            yield Point(self.tip, self.commits, self.times)
-        saved: list[Point] = []
-        rows = store.local(_OWNER).items()
-        own = self._branch.encode() + b"\0"
-        for _, row in [row for row in rows if row[0].startswith(own)] or rows:
-            told = json.loads(row)
-            if isinstance(told, list):
-                saved.append(Point(*cast("tuple[str, int]", told), {}))
-            else:
-                part = cast("dict[str, tuple[int, int, int]]", told)
-                saved[-1].times.update({id: Times(*times) for id, times in part.items()})
-        yield from sorted(saved, key=lambda point: -point.commits)
+            found = _since(store, [Point(self.tip, self.commits, self.times)])
+            if found is not None:
+                return found
+        rows = store.local(_OWNER)
+        found = _since(store, _saved(rows, {self._branch, *_branches(rows)}))
+        if found is None or (times := _times(rows, found[0])) is None:
+            return None
+        point, fresh = found
+        self._saved = max(self._saved, point.commits)
+        return point._replace(times=times), fresh
 
     def save(self, store: mnem.Store, least: int) -> None:
         """Save the point of the last look, if it is so many commits after what was saved."""
@@ -105,16 +103,19 @@ class Timeline:
             return
         self._saved = self.commits
         rows = store.local(_OWNER)
-        own = self._branch.encode() + b"\0"
-        turns = {point: rows.get(point) for point in (own + b"0", own + b"1")}
-        at = {point: -1 if row is None else json.loads(row)[1] for point, row in turns.items()}
-        point = min(turns, key=at.__getitem__)
+        at = {point.row: point.commits for point in _saved(rows, {self._branch})}
+        point = min(_turns(self._branch), key=lambda turn: at.get(turn, -1))
         edits: dict[bytes, bytes | None] = dict.fromkeys(key for key, _ in rows.items(point))
         edits[point] = _dumped([self.tip, self.commits])
         nodes = iter(self.times.items())
         for number in range(0, len(self.times), _PART):
             part = {id: times[:3] for id, times in islice(nodes, _PART)}
             edits[point + b"\0%08d" % number] = _dumped(part)
+        if self._branch not in (listed := _branches(rows)):
+            there = {name for name, _ in store.branches()}
+            for gone in set(listed) - there:
+                edits.update((key, None) for key, _ in rows.items(gone.encode() + b"\0"))
+            edits[_BRANCHES] = _dumped([*sorted(there.intersection(listed)), self._branch])
         # A store that cannot be written can be read.
         with suppress(mnem.MnemError):
             store.write(
@@ -169,6 +170,32 @@ def _dumped(told: object) -> bytes:
     return json.dumps(told, separators=(",", ":")).encode()
 
 
+def _turns(branch: str) -> tuple[bytes, bytes]:
+    """The keys of the first rows of a branch's points."""
+    return branch.encode() + b"\x000", branch.encode() + b"\x001"
+
+
+def _branches(rows: mnem.LocalRows) -> list[str]:
+    """The branches that have points, or had some before they were deleted."""
+    return json.loads(rows.get(_BRANCHES) or "[]")
+
+
+def _saved(rows: mnem.LocalRows, branches: set[str]) -> list[Point]:
+    """The points of branches, without the times."""
+    turns = [turn for branch in branches for turn in _turns(branch)]
+    told = [(turn, row) for turn in turns if (row := rows.get(turn)) is not None]
+    return [Point(*cast("tuple[str, int]", tuple(json.loads(row))), {}, at) for at, row in told]
+
+
+def _times(rows: mnem.LocalRows, point: Point) -> dict[str, Times] | None:
+    """The times at a point; None where another process has just put a later one in its place."""
+    first, *parts = rows.items(point.row) or [(b"", b"")]
+    if first[1] != _dumped([point.tip, point.commits]):
+        return None
+    told = [cast("dict[str, tuple[int, int, int]]", json.loads(row)) for _, row in parts]
+    return {id: Times(*times) for part in told for id, times in part.items()}
+
+
 def times_of(store: mnem.Store, tip: str, id: str) -> Times | None:
     """The times of one node that is there at a commit; what a merge made of it is not told here.
 
@@ -183,16 +210,19 @@ def times_of(store: mnem.Store, tip: str, id: str) -> Times | None:
     return Times(since[-1].time, since[0].time, 0)
 
 
-def _since(store: mnem.Store, tip: str | None) -> list[mnem.Commit] | None:
-    """The commits after one, newest first; None where a line of them began before it."""
+def _since(store: mnem.Store, points: list[Point]) -> tuple[Point, list[mnem.Commit]] | None:
+    """The newest of some points before which no line of later commits began, and these commits."""
+    left = {point.tip: point for point in points}
     for limit in (4, 64, 1024, 16_384):
         log = store.log(limit=limit)
-        at = next((at for at, commit in enumerate(log) if commit.id == tip), None)
-        if at is not None:
+        for at, commit in enumerate(log):
+            point = left.pop(commit.id, None)
+            if point is None:
+                continue
             known = {commit.id for commit in log[: at + 1]}
-            closed = all(commit.parents and known.issuperset(commit.parents) for commit in log[:at])
-            return log[:at] if closed else None
-        if len(log) < limit:
+            if all(commit.parents and known.issuperset(commit.parents) for commit in log[:at]):
+                return point, log[:at]
+        if not left or len(log) < limit:
             return None
     return None
 
