@@ -168,7 +168,8 @@ def test_a_point_that_another_process_puts_over_is_left(memories, monkeypatch):
     times, replaced = timeline._times, []
 
     def late(rows, point):
-        rows.set(point.row, json.dumps(["another", 1]).encode())
+        rows.set(point.row, b'["another",1]')
+        rows.set(point.row + b"\0" + b"00000000", b"{}")
         replaced.append(point)
         return times(rows, point)
 
