@@ -202,6 +202,7 @@ def recall(
     *,
     at: str | None = None,
     prefix: str | None = None,
+    after: str | None = None,
     limit: int | None = None,
 ) -> dict[str, MemoryNode]: ...
 
@@ -212,12 +213,13 @@ def recall(
     *,
     at: str | None = None,
     prefix: str | None = None,
+    after: str | None = None,
     limit: int | None = None,
 ) -> MemoryNode | dict[str, MemoryNode] | None:
     """Read committed memory: one node, or all of it by id.
 
-    ``at`` is a revision, the branch's tip unless given; ``prefix`` and ``limit`` are as in
-    :meth:`mnem.Store.memory`, for more than one node. InvalidRefError when ``at`` names no
+    ``at`` is a revision, the branch's tip unless given; ``prefix``, ``after`` and ``limit`` are
+    as in :meth:`mnem.Store.memory`, for more than one node. InvalidRefError when ``at`` names no
     commit.
 
     >>> store = mnem.open(":memory:")
@@ -230,10 +232,10 @@ def recall(
     at = None if at is None else _text("at", at)
     if id is None:
         if at is None:
-            return store.memory(prefix=prefix, limit=limit)
-        return store.state_at(at, prefix=prefix, limit=limit)
-    if prefix is not None or limit is not None:
-        raise InvalidRefError("recall takes an id, or prefix and limit, not both")
+            return store.memory(prefix=prefix, after=after, limit=limit)
+        return store.state_at(at, prefix=prefix, after=after, limit=limit)
+    if (prefix, after, limit) != (None, None, None):
+        raise InvalidRefError("recall takes an id, or prefix, after and limit, not both")
     return store.get(id) if at is None else store.state_at(at, prefix=id, limit=1).get(id)
 
 

@@ -427,18 +427,21 @@ class Store(History):
         return self._handle.exists(id)
 
     def memory(
-        self, *, prefix: str | None = None, limit: int | None = None
+        self, *, prefix: str | None = None, after: str | None = None, limit: int | None = None
     ) -> dict[str, MemoryNode]:
         """Committed memory by node id, in the order of the ids.
 
-        Only ids that begin with ``prefix``, and at most ``limit`` nodes.
+        Only ids that begin with ``prefix`` and come after ``after``, and at most ``limit`` nodes:
+        the next page begins after the last id of this one.
 
         >>> store = mnem.open(":memory:")
         >>> _ = store.write({"user:1": "Ada", "user:2": "Grace", "plan": 1}, message="learn")
         >>> [node.content for node in store.memory(prefix="user:").values()]
         ['Ada', 'Grace']
+        >>> list(store.memory(after="plan", limit=1)), list(store.memory(after="user:1", limit=1))
+        (['user:1'], ['user:2'])
         """
-        return self._handle.memory(prefix, limit)
+        return self._handle.memory(prefix, after, limit)
 
     def working_node(self, node_id: str) -> MemoryNode | None:
         """One node of working memory: committed memory with staging over it.
@@ -453,11 +456,11 @@ class Store(History):
         return self._handle.working_node(node_id)
 
     def working_memory(
-        self, *, prefix: str | None = None, limit: int | None = None
+        self, *, prefix: str | None = None, after: str | None = None, limit: int | None = None
     ) -> dict[str, MemoryNode]:
         """Working memory by node id: committed memory with staging over it.
 
-        ``prefix`` and ``limit`` are as in :meth:`memory`.
+        ``prefix``, ``after`` and ``limit`` are as in :meth:`memory`.
 
         >>> store = mnem.open(":memory:")
         >>> _ = store.write({"plan": "basic", "seats": 3}, message="learn")
@@ -466,14 +469,19 @@ class Store(History):
         >>> {id: node.content for id, node in store.working_memory().items()}
         {'plan': 'enterprise'}
         """
-        return self._handle.working_memory(prefix, limit)
+        return self._handle.working_memory(prefix, after, limit)
 
     def state_at(
-        self, commit: str, *, prefix: str | None = None, limit: int | None = None
+        self,
+        commit: str,
+        *,
+        prefix: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
     ) -> dict[str, MemoryNode]:
         """Memory at a revision, by node id. InvalidRefError when it names no commit.
 
-        ``prefix`` and ``limit`` are as in :meth:`memory`.
+        ``prefix``, ``after`` and ``limit`` are as in :meth:`memory`.
 
         >>> store = mnem.open(":memory:")
         >>> for plan in ("basic", "enterprise"):
@@ -481,7 +489,7 @@ class Store(History):
         >>> store.state_at("HEAD~1")["plan"].content
         'basic'
         """
-        return self._handle.memory_at(commit, prefix, limit)
+        return self._handle.memory_at(commit, prefix, after, limit)
 
     # ---- writing ----
 

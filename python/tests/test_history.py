@@ -18,6 +18,14 @@ def test_prefixes_and_limits(store):
     assert list(agents.recall(store, prefix="b:", limit=2)) == ["b:1", "b:2"]
     assert list(agents.recall(store, at="main", prefix="a")) == ["a"]
     assert store.memory(limit=0) == store.memory(prefix="z") == {}
+    assert list(store.memory(after="b:1")) == ["b:2", "b:3"]
+    assert list(store.memory(prefix="b:", after="a", limit=1)) == ["b:1"]
+    assert list(store.working_memory(after="b:0", limit=1)) == ["b:2"]
+    assert list(store.working_memory(prefix="b:", after="a")) == ["b:0", "b:2", "b:3"]
+    assert list(store.state_at(first, prefix="b:", after="b:1", limit=1)) == ["b:2"]
+    assert list(agents.recall(store, after="b:2")) == ["b:3"]
+    assert list(agents.recall(store, at="main", after="b", limit=1)) == ["b:1"]
+    assert store.memory(after="b:3") == store.memory(prefix="a", after="b") == {}
     assert store.exists("a")
     assert not store.exists("b")
     assert agents.recall(store, "b", at="main") is None

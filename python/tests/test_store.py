@@ -213,10 +213,11 @@ def test_update_sees_what_it_lands_on(store):
         assert isinstance(memory, mnem.Snapshot)
         seen.append((memory.commit, memory.exists("a"), memory.exists("b"), memory.get("b")))
         seen.append(list(memory.memory(prefix="a", limit=1)))
+        seen.append(list(memory.memory(after="a")))
         return {"a": None, "b": mnem.MemoryNode("b", None, event_time=3)}
 
     commit = store.update(change, message="m", author="me", time_ms=4)
-    assert seen == [(first, True, False, None), ["a"]]
+    assert seen == [(first, True, False, None), ["a"], []]
     assert store.changed_by(commit) == {"a": "removed", "b": "added"}
     assert store.get("b") == mnem.MemoryNode("b", None, event_time=3)
     assert (store.log()[0].author, store.log()[0].time) == ("me", 4)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mnem_store::object::MemoryNode;
 use mnem_store::store::snapshot::Scan;
-use mnem_store::{Error, NodeId, Snapshot};
+use mnem_store::{Error, NodeId, Snapshot, Store};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -61,7 +61,8 @@ impl PySnapshot {
         guarded(|| exists(py, id, Some(self.0.clone()), || Ok(self.0.clone())))
     }
 
-    /// The nodes whose id begins with `prefix`, at most `limit` of them, by id.
+    /// The nodes whose id begins with `prefix` and comes after `after`, at most `limit` of them, by
+    /// id.
     ///
     /// >>> store = mnem.open(":memory:")
     /// >>> _ = store.write({"cart:1": "tea", "cart:2": "milk", "plan": 1}, message="learn")
@@ -70,15 +71,43 @@ impl PySnapshot {
     /// >>> _ = store.update(clear, message="an empty cart")
     /// >>> store.exists("cart:1"), store.exists("plan")
     /// (False, True)
-    #[pyo3(signature = (prefix = None, limit = None))]
+    #[pyo3(signature = (prefix = None, limit = None, after = None))]
     fn memory<'py>(
         &self,
         py: Python<'py>,
         prefix: Option<Text>,
         limit: Option<Limit>,
+        after: Option<Text>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let limit = limit.map(|limit| limit.0);
-        guarded(|| memory(py, || self.0.scan(prefix.as_deref().unwrap_or_default(), limit)))
+        let asked = Asked::new(prefix, after, limit);
+        guarded(|| memory(py, || asked.of(&self.0)))
+    }
+}
+
+/// Which nodes of memory are asked for.
+pub struct Asked {
+    prefix: String,
+    after: Option<NodeId>,
+    limit: Option<usize>,
+}
+
+impl Asked {
+    pub fn new(prefix: Option<Text>, after: Option<Text>, limit: Option<Limit>) -> Self {
+        Self {
+            prefix: prefix.map(Text::into_string).unwrap_or_default(),
+            after: after.map(|after| NodeId::from_stored(after.into_string())),
+            limit: limit.map(|limit| limit.0),
+        }
+    }
+
+    /// Those at one commit.
+    pub fn of(&self, snapshot: &Snapshot) -> Result<Scan, Error> {
+        snapshot.scan(&self.prefix, self.after.as_ref(), self.limit)
+    }
+
+    /// Those of HEAD's memory with staging over it.
+    pub fn of_working_memory(&self, store: &Store) -> Result<Scan, Error> {
+        store.scan_working_memory(&self.prefix, self.after.as_ref(), self.limit)
     }
 }
 

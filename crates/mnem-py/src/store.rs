@@ -19,7 +19,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::convert::{Bytes, Callable, Flag, Limit, Place, Text, Time, content_from_python};
 use crate::errors::{Failure, guarded};
 use crate::open::cannot_read;
-use crate::snapshot::{PySnapshot, exists, get, memory};
+use crate::snapshot::{Asked, PySnapshot, exists, get, memory};
 use crate::types;
 
 /// Names, each with the object id it stands for.
@@ -219,10 +219,11 @@ impl PyStore {
         &self,
         py: Python<'py>,
         prefix: Option<Text>,
+        after: Option<Text>,
         limit: Option<Limit>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (prefix, limit) = (prefix.as_deref().unwrap_or_default(), limit.map(|limit| limit.0));
-        guarded(|| memory(py, || self.0.snapshot()?.scan(prefix, limit)))
+        let asked = Asked::new(prefix, after, limit);
+        guarded(|| memory(py, || asked.of(&self.0.snapshot()?)))
     }
 
     fn memory_at<'py>(
@@ -230,10 +231,11 @@ impl PyStore {
         py: Python<'py>,
         commit: Text,
         prefix: Option<Text>,
+        after: Option<Text>,
         limit: Option<Limit>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (prefix, limit) = (prefix.as_deref().unwrap_or_default(), limit.map(|limit| limit.0));
-        guarded(|| memory(py, || self.0.snapshot_at(&commit)?.scan(prefix, limit)))
+        let asked = Asked::new(prefix, after, limit);
+        guarded(|| memory(py, || asked.of(&self.0.snapshot_at(&commit)?)))
     }
 
     fn working_node<'py>(&self, py: Python<'py>, node_id: Text) -> PyResult<Bound<'py, PyAny>> {
@@ -248,10 +250,11 @@ impl PyStore {
         &self,
         py: Python<'py>,
         prefix: Option<Text>,
+        after: Option<Text>,
         limit: Option<Limit>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (prefix, limit) = (prefix.as_deref().unwrap_or_default(), limit.map(|limit| limit.0));
-        guarded(|| memory(py, || self.0.scan_working_memory(prefix, limit)))
+        let asked = Asked::new(prefix, after, limit);
+        guarded(|| memory(py, || asked.of_working_memory(&self.0)))
     }
 
     // ---- writing ----
@@ -521,7 +524,7 @@ impl PyStore {
         guarded(|| {
             let holds = |snapshot: &Snapshot| -> Result<bool, Failure> {
                 Python::attach(|py| {
-                    let memory = memory(py, || snapshot.scan("", None))?;
+                    let memory = memory(py, || snapshot.scan("", None, None))?;
                     Ok(predicate.bind(py).call1((memory,))?.is_truthy()?)
                 })
             };

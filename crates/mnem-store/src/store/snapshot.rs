@@ -86,15 +86,20 @@ impl Snapshot {
         }
     }
 
-    /// The nodes whose id begins with `prefix`, at most `limit` of them, in order, a piece at a
-    /// time.
-    pub fn scan(&self, prefix: &str, limit: Option<usize>) -> Result<Scan, Error> {
-        Ok(Scan::new(&self.engine, self.versions(prefix, None, limit)?))
+    /// The nodes whose id begins with `prefix`, after `after`, at most `limit` of them, in order, a
+    /// piece at a time.
+    pub fn scan(
+        &self,
+        prefix: &str,
+        after: Option<&NodeId>,
+        limit: Option<usize>,
+    ) -> Result<Scan, Error> {
+        Ok(Scan::new(&self.engine, self.versions(prefix, after, limit)?))
     }
 
     /// The nodes whose id begins with `prefix`, at most `limit` of them, in order.
     pub fn memory(&self, prefix: &str, limit: Option<usize>) -> Result<Memory, Error> {
-        self.scan(prefix, limit)?.memory()
+        self.scan(prefix, None, limit)?.memory()
     }
 
     /// What [`Snapshot::get`] would answer, as far as that can be told without waiting for a disk

@@ -95,22 +95,30 @@ impl Store {
 
     /// HEAD's memory with staging over it: nodes whose id begins with `prefix`, at most `limit`.
     pub fn working_memory(&self, prefix: &str, limit: Option<usize>) -> Result<Memory, Error> {
-        self.scan_working_memory(prefix, limit)?.memory()
+        self.scan_working_memory(prefix, None, limit)?.memory()
     }
 
-    /// The same, a piece at a time.
-    pub fn scan_working_memory(&self, prefix: &str, limit: Option<usize>) -> Result<Scan, Error> {
+    /// The same after an id, a piece at a time.
+    pub fn scan_working_memory(
+        &self,
+        prefix: &str,
+        after: Option<&NodeId>,
+        limit: Option<usize>,
+    ) -> Result<Scan, Error> {
         let engine = self.engine()?;
         let staged = self.staged_here(&engine)?;
         let snapshot = Snapshot::new(&engine, self.tip_of(&engine)?)?;
         // What staging hides must not use up the limit.
         let wanted = limit.map(|limit| limit.saturating_add(staged.deletions.len()));
-        let mut versions = snapshot.versions(prefix, None, wanted)?;
+        let mut versions = snapshot.versions(prefix, after, wanted)?;
         if !staged.is_empty() {
             versions.retain(|(id, _)| !staged.deletions.contains(id));
             let mut working: BTreeMap<_, _> = versions.into_iter().collect();
             let added = staged.nodes.into_iter();
-            working.extend(added.filter(|(id, _)| id.as_str().starts_with(prefix)));
+            let is_asked = |id: &NodeId| {
+                id.as_str().starts_with(prefix) && after.is_none_or(|after| id > after)
+            };
+            working.extend(added.filter(|(id, _)| is_asked(id)));
             versions = working.into_iter().collect();
         }
         versions.truncate(limit.unwrap_or(usize::MAX));

@@ -115,7 +115,7 @@ fn a_scan_waits_on_another_thread_for_as_long_as_its_handle_says() {
     let _long = Store::open(directory.path(), patient(LONG, &watch)).unwrap();
     let quick = Environment { busy_timeout: SHORT, ..environment() };
     let short = Store::open(directory.path(), quick).unwrap();
-    let mut scan = short.snapshot().unwrap().scan("", None).unwrap();
+    let mut scan = short.snapshot().unwrap().scan("", None, None).unwrap();
     while lock.try_lock().is_err() {
         thread::sleep(Duration::from_millis(1));
     }

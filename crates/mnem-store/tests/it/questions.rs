@@ -67,8 +67,10 @@ impl Pair {
             part.map(|(id, value)| (id.clone(), *value)).collect()
         };
         assert_eq!(memory_of(store.working_memory("n1", Some(2)).unwrap()), part(&working, ""));
-        let scan = store.scan_working_memory("n1", Some(2)).unwrap();
-        assert_eq!(memory_of(scan.memory().unwrap()), part(&working, ""));
+        for after in ["n1", "n10", "n12", "n9"] {
+            let scan = store.scan_working_memory("n1", Some(&id(after)), Some(2)).unwrap();
+            assert_eq!(memory_of(scan.memory().unwrap()), part(&working, after), "after {after:?}");
+        }
         let snapshot = store.snapshot().unwrap();
         let versions = snapshot.versions("n1", Some(&id("n12")), Some(2)).unwrap();
         let found: Vec<_> = versions.into_iter().map(|(id, _)| id.to_string()).collect();
