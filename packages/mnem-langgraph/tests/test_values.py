@@ -42,6 +42,15 @@ def test_an_id_of_the_original_is_read_replaced_and_forgotten(memories):
     assert memories._store.memory() == {}
 
 
+def test_ids_of_the_original_are_listed_in_their_own_namespace(memories):
+    """Many at once, which are read below a prefix; that of the namespace is another than theirs."""
+    ids = {f"memories:50%:k{n}": {"n": n} for n in range(20)}
+    memories._store.write({**ids, "memories:50%25:new": {"n": 20}}, message="0.0.1")
+    found = memories.search(("memories", "50%"), limit=100)
+    assert sorted(item.value["n"] for item in found) == list(range(21))
+    assert keys_of(memories.search(("memories", "50%"), filter={"n": 7})) == ["k7"]
+
+
 def test_meta_becomes_provenance(memories):
     meta = {
         "source": "ticket-1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, cast
 
 from mnem import keys
@@ -274,8 +275,8 @@ class Shelf:
             entry.hold(node)
             self._held += _weight(node.content)
 
-    def load(self, store: mnem.Store, entries: Iterable[Entry], prefix: tuple[str, ...]) -> None:
-        """Read the nodes of entries that were not read yet; all are below a prefix."""
+    def load(self, store: mnem.Store, entries: Iterable[Entry]) -> None:
+        """Read the nodes of entries that were not read yet."""
         missing = [entry for entry in entries if entry.node is None]
         if not missing:
             return
@@ -287,7 +288,9 @@ class Shelf:
         if len(missing) <= FEW:
             read = {entry.id: self._read(store, entry.id, 1)[entry.id] for entry in missing}
         else:
-            read = self._read(store, keys.prefix(*prefix), None)
+            # An id as the original joined it does not begin as its namespace does.
+            begin = commonprefix([entry.id for entry in missing])  # noqa: RUF071 by characters
+            read = self._read(store, begin, None)
         for entry in missing:
             node = read[entry.id]
             entry.hold(node)

@@ -314,7 +314,7 @@ class MnemosyneStore(BaseStore):
             entries = self._shelf.newest(prefix, end)
         else:
             entries = list(self._shelf.under(prefix))
-            self._shelf.load(self._store, entries, prefix)
+            self._shelf.load(self._store, entries)
             entries = [entry for entry in entries if not self._hidden(entry, seen)]
             if op.filter:
                 wanted = op.filter
@@ -328,7 +328,7 @@ class MnemosyneStore(BaseStore):
             ranks = {entry.id: relevance(entry.value) for entry in entries}
             entries.sort(key=lambda entry: -ranks[entry.id])
         entries = entries[start:end]
-        self._shelf.load(self._store, entries, prefix)
+        self._shelf.load(self._store, entries)
         if op.refresh_ttl:
             read.extend(entry for entry in entries if entry.ttl is not None)
         return [
@@ -351,7 +351,7 @@ class MnemosyneStore(BaseStore):
             there: list[tuple[str, ...]] = []
             for namespace in found:
                 entries = list(self._shelf.by_namespace[namespace].values())
-                self._shelf.load(self._store, entries, namespace)
+                self._shelf.load(self._store, entries)
                 if not all(self._hidden(entry, seen) for entry in entries):
                     there.append(namespace)
             found = there
@@ -415,7 +415,7 @@ class MnemosyneStore(BaseStore):
         with self._lock:
             self._shelf.follow(self._store)
             entries = list(self._shelf.under(()))
-            self._shelf.load(self._store, entries, ())
+            self._shelf.load(self._store, entries)
             seen, now = self._seen(""), _now()
             expired = {
                 entry.id: entry.row
@@ -588,7 +588,7 @@ class MnemosyneStore(BaseStore):
             self._shelf.follow(self._store)
             for prefix in prefixes:
                 entries = [e for e in self._shelf.under(prefix) if e.vectors is None]
-                self._shelf.load(self._store, entries, prefix)
+                self._shelf.load(self._store, entries)
                 for entry in entries:
                     recipe = None if entry.node is None else index.recipe(index_of(entry.node))
                     row = None if recipe is None else rows.get(entry.row)
