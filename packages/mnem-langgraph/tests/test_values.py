@@ -42,6 +42,51 @@ def test_an_id_of_the_original_is_read_replaced_and_forgotten(memories):
     assert memories._store.memory() == {}
 
 
+@pytest.mark.parametrize("key", ["%41", "a%3ab", "%2F", "50%", "a\nb", "%25%", "%C3"])
+def test_every_way_of_reading_has_an_item_under_one_key(memories, key):
+    """Also one whose id has escapes that no key of ours would have: it is the original's."""
+    ids = {f"memories:u1:{key}": {"v": 1}, "memories:u1:plain": {"v": 2}}
+    memories._store.write(ids, message="0.0.1")
+    single, listing = MnemosyneStore(memories._store), MnemosyneStore(memories._store)
+    assert sorted(keys_of(listing.search(USER))) == sorted([key, "plain"])
+    for again in (single, listing):
+        assert again.get(USER, key).value == {"v": 1}
+    assert memories.why(USER, key).node.id == f"memories:u1:{key}"
+    memories.put(USER, key, {"v": 3})
+    assert sorted(keys_of(memories.search(USER))) == sorted([key, "plain"])
+    assert memories.get(USER, key).value == {"v": 3}
+    memories.delete(USER, key)
+    assert list(memories._store.memory()) == ["memories:u1:plain"]
+
+
+def test_why_tells_of_what_is_served(memories):
+    space, old, new = ("memories", "50%"), "memories:50%:plan", "memories:50%25:plan"
+    memories._store.write({old: {"tier": "old"}, new: {"tier": "new"}}, message="both")
+    assert memories.get(space, "plan").value == {"tier": "new"}
+    assert memories.why(space, "plan").node.id == new
+    memories._store.write({new: None}, message="one of both")
+    assert memories.why(space, "plan").node.id == old
+    memories.delete(space, "plan")
+    assert memories.why(space, "plan").removed
+    memories._store.write({"memories:50%:k": 1}, message="0.0.1")
+    memories.delete(space, "k")
+    assert memories.why(space, "k").removed
+
+
+def test_a_message_tells_what_was_done(memories):
+    space = ("memories", "50%")
+    memories.put(space, "plan", {"tier": "basic"})
+    memories.delete(space, "plan")
+    memories._store.write({"memories:50%:plan": 1}, message="0.0.1")
+    memories.put(space, "plan", {"tier": "team"})
+    assert [commit.message for commit in memories.history()] == [
+        "put memories:50%25:plan, forget memories:50%:plan",
+        "0.0.1",
+        "forget memories:50%25:plan",
+        "put memories:50%25:plan",
+    ]
+
+
 def test_ids_of_the_original_are_listed_in_their_own_namespace(memories):
     """Many at once, which are read below a prefix; that of the namespace is another than theirs."""
     ids = {f"memories:50%:k{n}": {"n": n} for n in range(20)}

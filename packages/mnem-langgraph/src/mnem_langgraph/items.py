@@ -20,7 +20,9 @@ __all__ = [
     "fingerprint",
     "index_of",
     "node_of",
+    "original_id",
     "replaceable",
+    "segments_of",
     "ttl_of",
     "value_of",
 ]
@@ -37,6 +39,23 @@ META = "_meta"
 # In the order of the fields of a provenance.
 _TEXTS = ("step", "observation", "tool_call", "source", "note")
 _DEEPEST = 120  # below the core's limit by what stands around a value
+
+
+def segments_of(id: str) -> tuple[str, ...] | None:
+    """The namespace and key that an id stands for; None for one that was cut.
+
+    An id with other escapes than those of its segments is the original's, which wrote none.
+    """
+    segments = keys.split(id)
+    if segments is None or "%" not in id or keys.join(*segments) == id:
+        return segments
+    return tuple(id.split(":"))
+
+
+def original_id(id: str, segments: tuple[str, ...]) -> str | None:
+    """The id that the original gave a key, where that is another one."""
+    joined = ":".join(segments)
+    return joined if joined != id and segments_of(joined) == segments else None
 
 
 def node_of(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mnem import keys
 
-from mnem_langgraph.items import fingerprint, ttl_of, value_of
+from mnem_langgraph.items import fingerprint, original_id, segments_of, ttl_of, value_of
 from mnem_langgraph.timeline import Timeline, Times, times_of
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class Shelf:
 
     def _segments(self, store: mnem.Store, id: str) -> tuple[str, ...] | None:
         """The key behind an id; None for a node that is no item of LangGraph's."""
-        segments = keys.split(id)
+        segments = segments_of(id)
         if segments is None:
             node = self._read(store, id, 1).get(id)
             segments = None if node is None else _full(node)
@@ -221,7 +221,7 @@ class Shelf:
         there = self.by_namespace[entry.namespace]
         if there[entry.key] is entry:
             del there[entry.key]
-            other = keys.unencoded(*entry.namespace, entry.key)
+            other = original_id(id, (*entry.namespace, entry.key))
             if other in self._entries:
                 there[entry.key] = self._entries[other]
         if not there:
@@ -244,11 +244,13 @@ class Shelf:
     ) -> Entry | None:
         if not _is_namespace(namespace):
             return None
-        for id in (keys.join(*namespace, key), keys.unencoded(*namespace, key)):
+        segments = (*namespace, key)
+        encoded = keys.join(*segments)
+        for id in (encoded, original_id(encoded, segments)):
             node = None if id is None else store.state_at(tip, prefix=id, limit=1).get(id)
             if id is None or node is None:
                 continue
-            if (keys.split(id) or _full(node)) != (*namespace, key):
+            if (segments_of(id) or _full(node)) != segments:
                 return None  # another's node, under an id that was cut
             times = times_of(store, tip, id)
             if times is None:

@@ -32,7 +32,7 @@ from mnem import keys
 
 from mnem_langgraph import filters
 from mnem_langgraph.checks import check_op, expect
-from mnem_langgraph.items import copied, index_of, node_of, replaceable, value_of
+from mnem_langgraph.items import copied, index_of, node_of, original_id, replaceable, value_of
 from mnem_langgraph.shelf import Entry, Shelf, row_key
 from mnem_langgraph.sweeper import Sweeper
 from mnem_langgraph.vectors import Indexed, Recipe, Texts, best, pack, unpack
@@ -463,7 +463,8 @@ class MnemosyneStore(BaseStore):
         for (namespace, key), op in puts.items():
             id = keys.join(*namespace, key)
             # The original's id of the same key goes, so that the key has one item.
-            if (other := _original_id(id, namespace, key)) is not None:
+            other = original_id(id, (*namespace, key))
+            if other is not None and self._store.exists(other):
                 changes[other] = None
             changes[id] = None
             if op.value is not None:
@@ -636,10 +637,14 @@ class MnemosyneStore(BaseStore):
         InvalidRefError for an item that never was.
         """
         id = keys.join(*namespace, key)
-        other = _original_id(id, namespace, key)
-        if other is not None and self._store.exists(other):
-            id = other
-        blame = self._store.blame(id)
+        other = original_id(id, (*namespace, key))
+        ids = [id] if other is None else [id, other]
+        # Of what is not there: what was there.
+        there = [id for id in ids if self._store.exists(id)] or ids
+        try:
+            blame = self._store.blame(there[0])
+        except mnem.InvalidRefError:
+            blame = self._store.blame(there[-1])
         return replace(blame, node=replace(blame.node, content=value_of(blame.node)))
 
     def history(self, *, limit: int = 20) -> list[mnem.Commit]:
@@ -700,12 +705,6 @@ def _advance(
         return next(steps) if vectors is None else steps.send(vectors)
     except StopIteration as done:
         return done.value
-
-
-def _original_id(id: str, namespace: tuple[str, ...], key: str) -> str | None:
-    """The id that the original gave a key, where that is another one."""
-    same = id == ":".join((*namespace, key))
-    return None if same else keys.unencoded(*namespace, key)
 
 
 def _branch_of(store: mnem.Store) -> str:
