@@ -208,6 +208,23 @@ def test_a_damaged_row_is_made_anew(memories, embed):
         assert rows.get(key) == row
 
 
+def test_a_store_that_cannot_be_written_is_searched(memories, path, monkeypatch):
+    memories.put(SPACE, "a", {"text": "ab"})
+    memories._store.write({"docs:b": {"text": "b"}}, message="elsewhere")
+    fresh, refused = Counting("another"), []
+
+    def refuse(*_, local=(), **__):
+        refused.append(len(local))
+        raise mnem.StoreIoError("read-only")
+
+    with MnemosyneStore(path, index=index(fresh)) as again, monkeypatch.context() as patch:
+        patch.setattr(mnem.Store, "write", refuse)
+        for _ in range(2):
+            assert found(again, "b") == [("b", 1), ("a", pytest.approx(math.sqrt(1 / 2)))]
+        # Made once, and kept in memory.
+        assert (sorted(fresh.texts), refused) == (["ab", "b"], [2])
+
+
 @pytest.fixture
 def published(monkeypatch):
     """The calls that publish, which is an fsync each."""

@@ -584,22 +584,28 @@ class MnemosyneStore(BaseStore):
         if index is None or not prefixes:
             return
         rows = self._store.local(_VECTORS)
-        stale: list[mnem.MemoryNode] = []
+        stale: list[tuple[Entry, mnem.MemoryNode, Recipe]] = []
         with self._lock:
             self._shelf.follow(self._store)
             for prefix in prefixes:
                 entries = [e for e in self._shelf.under(prefix) if e.vectors is None]
                 self._shelf.load(self._store, entries)
                 for entry in entries:
-                    recipe = None if entry.node is None else index.recipe(index_of(entry.node))
+                    node = entry.node
+                    recipe = None if node is None else index.recipe(index_of(node))
                     row = None if recipe is None else rows.get(entry.row)
                     entry.vectors = [] if recipe is None else unpack(row, recipe)
-                    if entry.vectors is None and entry.node is not None:
-                        stale.append(entry.node)
-        fresh = yield from self._vectors_of(stale)
-        self._edit_rows((_VECTORS, row_key(node), fresh[node.id]) for node in stale)
-        if stale:
-            yield from self._index_stale(ops)
+                    if entry.vectors is None and node is not None and recipe is not None:
+                        stale.append((entry, node, recipe))
+        if not stale:
+            return
+        fresh = yield from self._vectors_of(node for _, node, _ in stale)
+        for entry, node, recipe in stale:
+            entry.vectors = unpack(fresh[node.id], recipe)
+        # A store that cannot be written can be searched.
+        with suppress(mnem.MnemError):
+            self._edit_rows((_VECTORS, row_key(node), fresh[node.id]) for _, node, _ in stale)
+        yield from self._index_stale(ops)
 
     # ---- beyond the interface ----
 
