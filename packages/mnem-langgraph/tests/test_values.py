@@ -161,6 +161,39 @@ def test_values_that_content_rules_refuse(memories, given, back):
     assert len(memories.history()) == 2
 
 
+def nested(depth):
+    """So many lists and dicts in each other, in turns."""
+    value = 1
+    for n in range(depth):
+        value = {"v": value} if n % 2 else [value]
+    return value
+
+
+def test_how_deep_a_value_may_be(memories):
+    """As deep as any Python reads it, also from within other calls."""
+
+    def below(frames, call):
+        return below(frames - 1, call) if frames else call()
+
+    memories.put(USER, "a", nested(500))
+    for frames in (0, 300):
+        assert below(frames, lambda: memories.get(USER, "a").value) == nested(500)
+        assert keys_of(below(frames, lambda: memories.search(USER, query="v"))) == ["a"]
+    sentence = r"^memories:u1:b: a value is nested more than 500 deep$"
+    for depth in (502, 700, 100_000):
+        with pytest.raises(ValueError, match=sentence):
+            memories.batch([PutOp(USER, "c", {"v": 1}), PutOp(USER, "b", nested(depth))])
+    assert keys_of(memories.search(USER)) == ["a"]
+
+
+@pytest.mark.parametrize("depth", [501, 900, 100_000])
+def test_what_others_nest_hides_no_other_item(memories, depth):
+    text = '{"a":' + "[" * depth + "]" * depth + "}"
+    memories._store.write({"memories:u1:a": {"mnem:json": text}, "memories:u1:b": 1}, message="mcp")
+    values = {item.key: item.value for item in memories.search(USER, query="a")}
+    assert values == {"a": {}, "b": {"value": 1}}
+
+
 def test_nan_comes_back(memories):
     memories.put(USER, "a", {"v": float("nan")})
     assert memories.get(USER, "a").value["v"] != memories.get(USER, "a").value["v"]
@@ -175,7 +208,7 @@ def test_values_may_have_keys_like_ours(memories, name):
 
 @pytest.mark.parametrize("value", [{1, 2}, object(), b"bytes", {"a": {3}}])
 def test_values_without_a_json_form_are_refused(memories, value):
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"^memories:u1:bad: a value of type .* cannot be stored$"):
         memories.batch([PutOp(USER, "good", {"v": 1}), PutOp(USER, "bad", {"v": value})])
     assert memories.history() == []
 

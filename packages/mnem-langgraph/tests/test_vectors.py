@@ -284,6 +284,15 @@ def test_vectors_of_values_that_are_stored_otherwise(memories, path, more):
     assert fresh.texts == []
 
 
+def test_a_whole_value_is_embedded_as_it_is_stored(path, embed):
+    with MnemosyneStore(path, index={"dims": len(LETTERS), "embed": embed}) as memories:
+        memories.put(SPACE, "a", {"when": date(2026, 9, 7)})
+        assert memories.get(SPACE, "a").value == {"when": "2026-09-07"}
+        with pytest.raises(TypeError, match=r"^docs:b: a value of type set cannot be stored$"):
+            memories.put(SPACE, "b", {"v": {1}})
+    assert embed.texts == ['{"when": "2026-09-07"}']
+
+
 def test_no_index_means_no_vectors(path):
     with MnemosyneStore(path) as memories:
         memories.put(SPACE, "a", {"text": "ab"}, index=["text"])

@@ -567,8 +567,14 @@ class MnemosyneStore(BaseStore):
         wanted: dict[str, tuple[Recipe, list[str]]] = {}
         for node in nodes:
             recipe = index.recipe(index_of(node))
-            if recipe is not None:
-                wanted[node.id] = recipe, index.texts(value_of(node), recipe)
+            if recipe is None:
+                continue
+            try:
+                texts = index.texts(value_of(node), recipe)
+            except (TypeError, RecursionError):
+                replaceable(node)
+                texts = index.texts(value_of(node), recipe)
+            wanted[node.id] = recipe, texts
         found = yield from self._embed(
             (text for _, texts in wanted.values() for text in texts), index
         )
