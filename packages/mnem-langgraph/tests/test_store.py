@@ -385,6 +385,30 @@ def test_from_conn_string(tmp_path):
     assert asyncio.run(run()).value == {"v": 1}
 
 
+@pytest.mark.parametrize("below", ["user-a", "deep/user-a"])
+def test_from_conn_string_below_another_store(path, below):
+    """It would be one memory for all, and not the one that was named."""
+    with pytest.raises(mnem.StoreExistsError, match=f"{path}/.mnem, above {path}/{below}"):
+        MnemosyneStore.from_conn_string(f"{path}/{below}")
+    with MnemosyneStore.from_conn_string(f"{path}/") as memories:
+        assert str(memories._store.root) == path
+
+
+def test_from_conn_string_of_a_path_or_what_is_no_store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        with MnemosyneStore.from_conn_string(tmp_path / "new"):
+            pass
+    with MnemosyneStore.from_conn_string("new") as memories:
+        assert memories._store.root == tmp_path / "new"
+    (tmp_path / "agent.db").write_text("SQLite format 3")
+    with pytest.raises(mnem.StoreIoError, match=r"agent\.db is a file"):
+        MnemosyneStore.from_conn_string("agent.db")
+    (tmp_path / "other" / ".mnem").mkdir(parents=True)
+    with pytest.raises(mnem.NoStoreError, match="made by another program"):
+        MnemosyneStore.from_conn_string("other")
+
+
 def test_a_store_that_was_given_stays_open(path):
     with mnem.open(path) as store:
         with MnemosyneStore(store) as memories:

@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import mnem
@@ -126,18 +127,21 @@ class MnemosyneStore(BaseStore):
     ) -> Self:
         """Open the store at a path and make it where there is none, as the SQLite store does.
 
-        For ``with`` and ``async with``; ``":memory:"`` is a new store in memory.
+        For ``with`` and ``async with``; ``":memory:"`` is a new store in memory. StoreExistsError
+        where there is a store above the path: that is another one.
 
         >>> with MnemosyneStore.from_conn_string(":memory:") as memories:
         ...     memories.list_namespaces()
         []
         """
         try:
-            mnem.open(conn_string).close()
-        except mnem.NoStoreError:
-            # Unless another process makes it meanwhile.
-            with suppress(mnem.StoreExistsError):
-                mnem.init(conn_string).close()
+            mnem.init(conn_string).close()
+        except mnem.StoreExistsError:
+            # Also where another process makes it meanwhile.
+            with mnem.open(conn_string) as there:
+                here = Path(conn_string)
+                if not (here.exists() and here.samefile(there.root)):
+                    raise
         return cls(conn_string, index=index, ttl=ttl, author=author, branch=branch)
 
     def setup(self) -> _Done:
