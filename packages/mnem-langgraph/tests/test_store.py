@@ -312,6 +312,23 @@ def test_a_branch_binds_one_instance(memories, path):
         assert person.head() == "ref: main"
 
 
+def test_a_call_ends_on_the_branch_it_began_on(memories, monkeypatch):
+    memories.put(USER, "a", {"v": 1})
+    memories.branch("hypothesis")
+    update = mnem.Store.update
+
+    def late(store, change, **options):
+        memories.switch("hypothesis")  # as another thread does
+        return update(store, change, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mnem.Store, "update", late)
+        memories.batch([PutOp(USER, "a", {"v": 1}), PutOp(USER, "b", {"v": 2})])
+    assert keys_of(memories.search(USER)) == ["a"]
+    memories.switch("main")
+    assert set(keys_of(memories.search(USER))) == {"a", "b"}
+
+
 def test_a_merge_and_a_revert(memories):
     memories.put(USER, "a", {"v": 1})
     memories.switch(memories.branch("hypothesis"))

@@ -636,16 +636,16 @@ class MnemosyneStore(BaseStore):
     def switch(self, target: str) -> None:
         """Bind this instance, and no other, to another branch; HEAD stays.
 
-        InvalidRefError when there is no such branch.
+        A call that another thread has begun ends on the branch it began on. InvalidRefError when
+        there is no such branch.
         """
         with self._lock:
             if target not in dict(self._store.branches()) and target != self._branch:
                 raise mnem.InvalidRefError(
                     f"there is no branch {target!r}", hint="`mnem branch` lists them"
                 )
-            left = self._store
+            # The handle that was left is not closed: a call may be using it.
             self._bind(target)
-            left.close()
 
     def why(self, namespace: tuple[str, ...], key: str) -> mnem.Blame:
         """Which commit set an item, and from what; of one that was forgotten, the commit that did.
