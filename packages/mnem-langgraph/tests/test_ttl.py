@@ -182,6 +182,18 @@ def test_what_was_put_again_meanwhile_is_not_swept(path, clock, monkeypatch):
         assert memories.get(SPACE, "a").value == {"v": 2}
 
 
+@pytest.mark.parametrize("last", [{"v": 9}, None])
+def test_rows_go_with_what_is_put_over_or_forgotten(path, clock, last):
+    with opened(path) as memories:
+        for n in range(5):
+            memories.put(SPACE, "a", {"v": n}, ttl=1)
+            clock.minutes(0.5)
+            memories.get(SPACE, "a")
+        assert len(memories._seen_rows.items()) == 1
+        memories.put(SPACE, "a", last)
+        assert memories._seen_rows.items() == []
+
+
 def test_rows_go_with_what_was_swept(path, clock):
     with opened(path) as memories:
         memories.put(SPACE, "a", {"v": 1}, ttl=1)

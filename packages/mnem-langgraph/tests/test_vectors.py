@@ -123,6 +123,53 @@ def test_the_vectors_of_what_is_forgotten_go(memories):
     assert rows.items() == []
 
 
+def test_rows_are_those_of_what_a_branch_has(memories, embed):
+    """However often an item is put over, and by whom."""
+    rows = memories._store.local("mnem-langgraph:vectors")
+
+    def texts():
+        return sorted(memories._store.state_at(tip)["docs:a"].content["text"] for tip in tips())
+
+    def tips():
+        return {tip for _, tip in memories._store.branches()}
+
+    for n in range(20):
+        memories.put(SPACE, "a", {"text": "a" * n})
+    assert len(rows.items()) == 1
+    memories.switch(memories.branch("side"))
+    for n in range(5):
+        memories.put(SPACE, "a", {"text": "b" * n})
+    assert texts() == ["a" * 19, "bbbb"]
+    assert len(rows.items()) == 2
+    memories.switch("main")
+    with MnemosyneStore(memories._store) as plain:
+        plain.put(SPACE, "a", {"text": "bbbb"})
+    assert len(rows.items()) == 1
+    embed.texts.clear()
+    assert found(memories, "b") == [("a", pytest.approx(1))]
+    memories._store.delete_branch("side")
+    memories.delete(SPACE, "a")
+    assert rows.items() == []
+    # What history brings back is embedded anew.
+    assert embed.texts == []
+    assert memories.revert(memories.history(limit=1)[0].id).ok
+    assert found(memories, "b") == [("a", pytest.approx(1))]
+    assert embed.texts == ["bbbb"]
+
+
+def test_a_damaged_branch_does_not_keep_others_from_being_written(memories, monkeypatch):
+    memories.put(SPACE, "a", {"text": "a"})
+    memories.branch("side")
+
+    def damaged(*_, **__):
+        raise mnem.CorruptStoreError("damaged")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mnem.Store, "state_at", damaged)
+        memories.put(SPACE, "a", {"text": "b"})
+    assert found(memories, "b") == [("a", pytest.approx(1))]
+
+
 def test_fields_of_one_put(memories, embed):
     memories.put(SPACE, "a", {"text": "aa", "title": "bb"}, index=["title"])
     memories.put(SPACE, "b", {"rows": [{"t": "c"}, {"t": "d"}]}, index=["rows[*].t"])

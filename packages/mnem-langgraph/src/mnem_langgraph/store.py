@@ -60,6 +60,8 @@ _MINUTE = 60_000
 # Local rows: when a version was put again or read, and its vectors.
 _SEEN = "mnem-langgraph:seen"
 _VECTORS = "mnem-langgraph:vectors"
+# Other branches that are asked whether they have a version that is put over.
+_BRANCHES = 32
 
 
 class MnemosyneStore(BaseStore):
@@ -440,7 +442,7 @@ class MnemosyneStore(BaseStore):
             self._store.update(
                 forget, message=f"forget {len(expired)} expired items", author=self._author
             )
-            self._edit_rows(self._rows_of(swept))
+            self._edit_rows(self._rows_put_over(dict.fromkeys(swept)))
         return len(swept)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
@@ -506,7 +508,9 @@ class MnemosyneStore(BaseStore):
                 node = changes[id]
                 if node is not None and row != kept.get(at := row_key(node)):
                     rows.append((_VECTORS, at, row))
-            rows += self._rows_of([id for id, node in changes.items() if node is None])
+        # What cannot be looked at is no reason not to write.
+        with suppress(mnem.MnemError):
+            rows += self._rows_put_over(changes)
         before: list[str | None] = []
 
         def change(memory: mnem.Snapshot) -> Mapping[str, mnem.MemoryNode | None]:
@@ -533,16 +537,27 @@ class MnemosyneStore(BaseStore):
                 return [id for id in put if id not in changed]
         return []
 
-    def _rows_of(self, ids: list[str]) -> list[_Row]:
-        """What drops the local rows of items that go, unless another branch may have them."""
-        if not ids or len(self._store.branches()) > 1:
-            return []
-        return [
-            (owner, key, None)
-            for owner in (_SEEN, _VECTORS)
-            for id in ids
-            for key, _ in self._store.local(owner).items(id.encode() + b"\0")
-        ]
+    def _rows_put_over(self, changes: Mapping[str, mnem.MemoryNode | None]) -> list[_Row]:
+        """What drops the local rows of versions that changes put over and no branch has.
+
+        History may have them: what a revert brings back is embedded anew.
+        """
+        dropped: list[_Row] = []
+        for id, node in changes.items():
+            rows: list[_Row] = [
+                (owner, key, None)
+                for owner in (_SEEN, _VECTORS)
+                for key, _ in self._store.local(owner).items(id.encode() + b"\0")
+            ]
+            if not rows:
+                continue
+            tips = [tip for name, tip in self._store.branches() if name != self._branch]
+            # With many branches they stay, since each would be read.
+            if len(tips) <= _BRANCHES:
+                there = (self._store.state_at(tip, prefix=id, limit=1).get(id) for tip in tips)
+                kept = {row_key(version) for version in (node, *there) if version is not None}
+                dropped += [row for row in rows if row[1] not in kept]
+        return dropped
 
     def _edit_rows(self, rows: Iterable[_Row]) -> None:
         """Edit local rows in one step: there is nothing to commit."""
