@@ -236,6 +236,30 @@ def test_a_failing_embedding_writes_nothing(path):
         assert len(memories.history()) == 1
 
 
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 1e200])
+def test_vectors_without_a_cosine_are_refused(path, number):
+    """One of them would leave the order of all others to chance."""
+
+    def embed(texts):
+        return [[number if "x" in text else 1.0] * len(LETTERS) for text in texts]
+
+    with MnemosyneStore(path, index=index(embed)) as memories:
+        memories.put(SPACE, "a", {"text": "a"})
+        for call in (
+            lambda: memories.put(SPACE, "b", {"text": "x"}),
+            lambda: memories.search(SPACE, query="x"),
+        ):
+            with pytest.raises(ValueError, match="not finite, or too large"):
+                call()
+        assert found(memories, "a") == [("a", pytest.approx(1))]
+
+
+def test_an_empty_configuration_is_none(path):
+    with MnemosyneStore(path, index={}) as memories:
+        memories.put(SPACE, "a", {"text": "a"})
+        assert found(memories, "a") == [("a", None)]
+
+
 @pytest.mark.parametrize("vectors", [[[1.0]], [], [[1.0] * 8, [1.0] * 8]])
 def test_vectors_of_another_size_are_refused(path, vectors):
     with MnemosyneStore(path, index=index(lambda _: vectors)) as memories:

@@ -195,7 +195,7 @@ class Shelf:
             if entry.namespace[:length] == prefix
             and self.by_namespace[entry.namespace][entry.key] is entry
         )
-        return list(islice(below, count))
+        return list(islice(below, min(count, len(self._entries))))
 
     def _segments(self, store: mnem.Store, id: str) -> tuple[str, ...] | None:
         """The key behind an id; None for a node that is no item of LangGraph's."""

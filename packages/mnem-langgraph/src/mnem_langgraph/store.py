@@ -101,7 +101,7 @@ class MnemosyneStore(BaseStore):
         self._root = path if isinstance(path, mnem.Store) else mnem.open(path)
         self._author = author
         self.index_config = index
-        self._index = None if index is None else Indexed(index)
+        self._index = Indexed(index) if index else None
         self.embeddings = None if self._index is None else self._index.embeddings
         self.ttl_config = ttl
         self._lock = threading.RLock()
