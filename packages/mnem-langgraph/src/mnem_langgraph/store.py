@@ -424,7 +424,7 @@ class MnemosyneStore(BaseStore):
             self._shelf.load(self._store, entries)
             seen, now = self._seen(""), _now()
             expired = {
-                entry.id: entry.row
+                entry.id: (entry.row, seen.get(entry.row))
                 for entry in entries
                 if (expiry := self._expiry(entry, seen)) is not None and expiry <= now
             }
@@ -432,16 +432,17 @@ class MnemosyneStore(BaseStore):
 
         def forget(memory: mnem.Snapshot) -> dict[str, None]:
             swept.clear()
-            for id, row in expired.items():
-                node = memory.get(id)
-                if node is not None and row_key(node) == row:
+            for id, (row, was) in expired.items():
+                node, told = memory.get(id), self._seen_rows.get(row)
+                # What was put or read meanwhile stays.
+                same = (None if told is None else _told(told)) == was
+                if same and node is not None and row_key(node) == row:
                     swept.append(id)
             return dict.fromkeys(swept)
 
         if expired:
-            self._store.update(
-                forget, message=f"forget {len(expired)} expired items", author=self._author
-            )
+            message = f"forget {len(expired)} expired item{'s' if len(expired) > 1 else ''}"
+            self._store.update(forget, message=message, author=self._author)
             self._edit_rows(self._rows_put_over(dict.fromkeys(swept)))
         return len(swept)
 
@@ -486,6 +487,9 @@ class MnemosyneStore(BaseStore):
             again = self._write(changes, vectors)
         if again:
             self._note_again(node for node in written if node.id in again)
+            # What another forgot before that was noted is put.
+            if not all(map(self._store.exists, again)):
+                self._write(changes, vectors)
 
     def _note_again(self, nodes: Iterable[mnem.MemoryNode]) -> None:
         """A put of what is there makes no commit; its time is a local row, after this tip."""
