@@ -1,5 +1,7 @@
 """Filters, beside a reading of what LangGraph's stores do."""
 
+import sys
+
 import pytest
 from langgraph.store.base import PutOp
 from mnem_langgraph import MnemosyneStore
@@ -99,6 +101,32 @@ def test_a_wrong_type_of_a_listing_is_told(memories, asked, sentence):
     with pytest.raises(TypeError) as caught:
         memories.list_namespaces(**asked)
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("index", "sentence"),
+    [
+        ("text", "index must be False or a list of fields, not str"),
+        (5, "index must be False or a list of fields, not int"),
+        (["text", 1], "index must be a list of fields that are str, not int"),
+        ([["a", "b"]], "index must be a list of fields that are str, not list"),
+    ],
+)
+def test_a_wrong_type_of_an_index_is_told(memories, index, sentence):
+    with pytest.raises(TypeError) as caught:
+        memories.put(SPACE, "a", {"v": 1}, index=index)
+    assert str(caught.value) == sentence
+    assert memories.history() == []
+
+
+@pytest.mark.parametrize("most", [sys.maxsize, 2**70])
+def test_everything_may_be_asked_for(found, memories, most):
+    """A limit that nothing reaches, from any offset."""
+    assert found({}) == "abcd"
+    keys = [item.key for item in memories.search(SPACE)]
+    assert [item.key for item in memories.search(SPACE, limit=most, offset=1)] == keys[1:]
+    assert memories.search(SPACE, limit=most, offset=most) == []
+    assert memories.list_namespaces(limit=most, offset=most) == []
 
 
 @pytest.mark.parametrize("name", ["index", "ttl"])

@@ -312,6 +312,23 @@ def test_a_branch_binds_one_instance(memories, path):
         assert person.head() == "ref: main"
 
 
+def test_a_call_ends_on_the_branch_it_began_on(memories, monkeypatch):
+    memories.put(USER, "a", {"v": 1})
+    memories.branch("hypothesis")
+    update = mnem.Store.update
+
+    def late(store, change, **options):
+        memories.switch("hypothesis")  # as another thread does
+        return update(store, change, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mnem.Store, "update", late)
+        memories.batch([PutOp(USER, "a", {"v": 1}), PutOp(USER, "b", {"v": 2})])
+    assert keys_of(memories.search(USER)) == ["a"]
+    memories.switch("main")
+    assert set(keys_of(memories.search(USER))) == {"a", "b"}
+
+
 def test_a_merge_and_a_revert(memories):
     memories.put(USER, "a", {"v": 1})
     memories.switch(memories.branch("hypothesis"))
@@ -383,6 +400,30 @@ def test_from_conn_string(tmp_path):
             return memories.get(USER, "a")
 
     assert asyncio.run(run()).value == {"v": 1}
+
+
+@pytest.mark.parametrize("below", ["user-a", "deep/user-a"])
+def test_from_conn_string_below_another_store(path, below):
+    """It would be one memory for all, and not the one that was named."""
+    with pytest.raises(mnem.StoreExistsError, match=f"{path}/.mnem, above {path}/{below}"):
+        MnemosyneStore.from_conn_string(f"{path}/{below}")
+    with MnemosyneStore.from_conn_string(f"{path}/") as memories:
+        assert str(memories._store.root) == path
+
+
+def test_from_conn_string_of_a_path_or_what_is_no_store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        with MnemosyneStore.from_conn_string(tmp_path / "new"):
+            pass
+    with MnemosyneStore.from_conn_string("new") as memories:
+        assert memories._store.root == tmp_path / "new"
+    (tmp_path / "agent.db").write_text("SQLite format 3")
+    with pytest.raises(mnem.StoreIoError, match=r"agent\.db is a file"):
+        MnemosyneStore.from_conn_string("agent.db")
+    (tmp_path / "other" / ".mnem").mkdir(parents=True)
+    with pytest.raises(mnem.NoStoreError, match="made by another program"):
+        MnemosyneStore.from_conn_string("other")
 
 
 def test_a_store_that_was_given_stays_open(path):

@@ -44,7 +44,7 @@ def test_expired_items_are_seen_until_they_are_swept(path, clock):
         tip = memories.history(limit=1)[0].id
         assert memories.sweep_ttl() == 1
         assert memories.get(SPACE, "short") is None
-        assert memories.history(limit=1)[0].message == "forget 1 expired items"
+        assert memories.history(limit=1)[0].message == "forget 1 expired item"
         assert memories.history(limit=2)[1].id == tip
         assert memories.why(SPACE, "short").removed
         clock.minutes(20)
@@ -167,19 +167,51 @@ def test_branches_keep_the_time_to_live(path, clock):
         assert memories.sweep_ttl() == 1
 
 
-def test_what_was_put_again_meanwhile_is_not_swept(path, clock, monkeypatch):
-    with opened(path) as memories:
+@pytest.mark.parametrize("meanwhile", ["other", "equal", "read"])
+def test_what_was_put_or_read_meanwhile_is_not_swept(path, clock, monkeypatch, meanwhile):
+    with opened(path) as memories, opened(path) as other:
         memories.put(SPACE, "a", {"v": 1}, ttl=1)
         clock.minutes(2)
         update = memories._store.update
 
         def late(change, **options):
-            memories._store.write({"ttl:a": {"v": 2}}, message="meanwhile")
+            if meanwhile == "read":
+                other.get(SPACE, "a")
+            else:
+                other.put(SPACE, "a", {"v": 1 if meanwhile == "equal" else 2}, ttl=1)
             return update(change, **options)
 
         monkeypatch.setattr(memories._store, "update", late)
         assert memories.sweep_ttl() == 0
-        assert memories.get(SPACE, "a").value == {"v": 2}
+        assert memories.get(SPACE, "a").value == {"v": 2 if meanwhile == "other" else 1}
+
+
+def test_an_equal_put_that_was_swept_before_it_was_noted_is_put(path, clock, monkeypatch):
+    with opened(path) as memories, opened(path) as other:
+        memories.put(SPACE, "a", {"v": 1}, ttl=1)
+        clock.minutes(2)
+        note, swept = memories._note_again, []
+
+        def late(nodes):
+            swept.append(other.sweep_ttl())
+            note(nodes)
+
+        monkeypatch.setattr(memories, "_note_again", late)
+        memories.put(SPACE, "a", {"v": 1}, ttl=1)
+        assert swept == [1]
+        assert memories.get(SPACE, "a").value == {"v": 1}
+
+
+@pytest.mark.parametrize("last", [{"v": 9}, None])
+def test_rows_go_with_what_is_put_over_or_forgotten(path, clock, last):
+    with opened(path) as memories:
+        for n in range(5):
+            memories.put(SPACE, "a", {"v": n}, ttl=1)
+            clock.minutes(0.5)
+            memories.get(SPACE, "a")
+        assert len(memories._seen_rows.items()) == 1
+        memories.put(SPACE, "a", last)
+        assert memories._seen_rows.items() == []
 
 
 def test_rows_go_with_what_was_swept(path, clock):

@@ -42,6 +42,60 @@ def test_an_id_of_the_original_is_read_replaced_and_forgotten(memories):
     assert memories._store.memory() == {}
 
 
+@pytest.mark.parametrize("key", ["%41", "a%3ab", "%2F", "50%", "a\nb", "%25%", "%C3"])
+def test_every_way_of_reading_has_an_item_under_one_key(memories, key):
+    """Also one whose id has escapes that no key of ours would have: it is the original's."""
+    ids = {f"memories:u1:{key}": {"v": 1}, "memories:u1:plain": {"v": 2}}
+    memories._store.write(ids, message="0.0.1")
+    single, listing = MnemosyneStore(memories._store), MnemosyneStore(memories._store)
+    assert sorted(keys_of(listing.search(USER))) == sorted([key, "plain"])
+    for again in (single, listing):
+        assert again.get(USER, key).value == {"v": 1}
+    assert memories.why(USER, key).node.id == f"memories:u1:{key}"
+    memories.put(USER, key, {"v": 3})
+    assert sorted(keys_of(memories.search(USER))) == sorted([key, "plain"])
+    assert memories.get(USER, key).value == {"v": 3}
+    memories.delete(USER, key)
+    assert list(memories._store.memory()) == ["memories:u1:plain"]
+
+
+def test_why_tells_of_what_is_served(memories):
+    space, old, new = ("memories", "50%"), "memories:50%:plan", "memories:50%25:plan"
+    memories._store.write({old: {"tier": "old"}, new: {"tier": "new"}}, message="both")
+    assert memories.get(space, "plan").value == {"tier": "new"}
+    assert memories.why(space, "plan").node.id == new
+    memories._store.write({new: None}, message="one of both")
+    assert memories.why(space, "plan").node.id == old
+    memories.delete(space, "plan")
+    assert memories.why(space, "plan").removed
+    memories._store.write({"memories:50%:k": 1}, message="0.0.1")
+    memories.delete(space, "k")
+    assert memories.why(space, "k").removed
+
+
+def test_a_message_tells_what_was_done(memories):
+    space = ("memories", "50%")
+    memories.put(space, "plan", {"tier": "basic"})
+    memories.delete(space, "plan")
+    memories._store.write({"memories:50%:plan": 1}, message="0.0.1")
+    memories.put(space, "plan", {"tier": "team"})
+    assert [commit.message for commit in memories.history()] == [
+        "put memories:50%25:plan, forget memories:50%:plan",
+        "0.0.1",
+        "forget memories:50%25:plan",
+        "put memories:50%25:plan",
+    ]
+
+
+def test_ids_of_the_original_are_listed_in_their_own_namespace(memories):
+    """Many at once, which are read below a prefix; that of the namespace is another than theirs."""
+    ids = {f"memories:50%:k{n}": {"n": n} for n in range(20)}
+    memories._store.write({**ids, "memories:50%25:new": {"n": 20}}, message="0.0.1")
+    found = memories.search(("memories", "50%"), limit=100)
+    assert sorted(item.value["n"] for item in found) == list(range(21))
+    assert keys_of(memories.search(("memories", "50%"), filter={"n": 7})) == ["k7"]
+
+
 def test_meta_becomes_provenance(memories):
     meta = {
         "source": "ticket-1",
@@ -107,6 +161,39 @@ def test_values_that_content_rules_refuse(memories, given, back):
     assert len(memories.history()) == 2
 
 
+def nested(depth):
+    """So many lists and dicts in each other, in turns."""
+    value = 1
+    for n in range(depth):
+        value = {"v": value} if n % 2 else [value]
+    return value
+
+
+def test_how_deep_a_value_may_be(memories):
+    """As deep as any Python reads it, also from within other calls."""
+
+    def below(frames, call):
+        return below(frames - 1, call) if frames else call()
+
+    memories.put(USER, "a", nested(500))
+    for frames in (0, 300):
+        assert below(frames, lambda: memories.get(USER, "a").value) == nested(500)
+        assert keys_of(below(frames, lambda: memories.search(USER, query="v"))) == ["a"]
+    sentence = r"^memories:u1:b: a value is nested more than 500 deep$"
+    for depth in (502, 700, 100_000):
+        with pytest.raises(ValueError, match=sentence):
+            memories.batch([PutOp(USER, "c", {"v": 1}), PutOp(USER, "b", nested(depth))])
+    assert keys_of(memories.search(USER)) == ["a"]
+
+
+@pytest.mark.parametrize("depth", [501, 900, 100_000])
+def test_what_others_nest_hides_no_other_item(memories, depth):
+    text = '{"a":' + "[" * depth + "]" * depth + "}"
+    memories._store.write({"memories:u1:a": {"mnem:json": text}, "memories:u1:b": 1}, message="mcp")
+    values = {item.key: item.value for item in memories.search(USER, query="a")}
+    assert values == {"a": {}, "b": {"value": 1}}
+
+
 def test_nan_comes_back(memories):
     memories.put(USER, "a", {"v": float("nan")})
     assert memories.get(USER, "a").value["v"] != memories.get(USER, "a").value["v"]
@@ -121,7 +208,7 @@ def test_values_may_have_keys_like_ours(memories, name):
 
 @pytest.mark.parametrize("value", [{1, 2}, object(), b"bytes", {"a": {3}}])
 def test_values_without_a_json_form_are_refused(memories, value):
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"^memories:u1:bad: a value of type .* cannot be stored$"):
         memories.batch([PutOp(USER, "good", {"v": 1}), PutOp(USER, "bad", {"v": value})])
     assert memories.history() == []
 

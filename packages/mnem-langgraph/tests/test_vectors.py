@@ -123,6 +123,53 @@ def test_the_vectors_of_what_is_forgotten_go(memories):
     assert rows.items() == []
 
 
+def test_rows_are_those_of_what_a_branch_has(memories, embed):
+    """However often an item is put over, and by whom."""
+    rows = memories._store.local("mnem-langgraph:vectors")
+
+    def texts():
+        return sorted(memories._store.state_at(tip)["docs:a"].content["text"] for tip in tips())
+
+    def tips():
+        return {tip for _, tip in memories._store.branches()}
+
+    for n in range(20):
+        memories.put(SPACE, "a", {"text": "a" * n})
+    assert len(rows.items()) == 1
+    memories.switch(memories.branch("side"))
+    for n in range(5):
+        memories.put(SPACE, "a", {"text": "b" * n})
+    assert texts() == ["a" * 19, "bbbb"]
+    assert len(rows.items()) == 2
+    memories.switch("main")
+    with MnemosyneStore(memories._store) as plain:
+        plain.put(SPACE, "a", {"text": "bbbb"})
+    assert len(rows.items()) == 1
+    embed.texts.clear()
+    assert found(memories, "b") == [("a", pytest.approx(1))]
+    memories._store.delete_branch("side")
+    memories.delete(SPACE, "a")
+    assert rows.items() == []
+    # What history brings back is embedded anew.
+    assert embed.texts == []
+    assert memories.revert(memories.history(limit=1)[0].id).ok
+    assert found(memories, "b") == [("a", pytest.approx(1))]
+    assert embed.texts == ["bbbb"]
+
+
+def test_a_damaged_branch_does_not_keep_others_from_being_written(memories, monkeypatch):
+    memories.put(SPACE, "a", {"text": "a"})
+    memories.branch("side")
+
+    def damaged(*_, **__):
+        raise mnem.CorruptStoreError("damaged")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mnem.Store, "state_at", damaged)
+        memories.put(SPACE, "a", {"text": "b"})
+    assert found(memories, "b") == [("a", pytest.approx(1))]
+
+
 def test_fields_of_one_put(memories, embed):
     memories.put(SPACE, "a", {"text": "aa", "title": "bb"}, index=["title"])
     memories.put(SPACE, "b", {"rows": [{"t": "c"}, {"t": "d"}]}, index=["rows[*].t"])
@@ -189,6 +236,30 @@ def test_a_failing_embedding_writes_nothing(path):
         assert len(memories.history()) == 1
 
 
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 1e200])
+def test_vectors_without_a_cosine_are_refused(path, number):
+    """One of them would leave the order of all others to chance."""
+
+    def embed(texts):
+        return [[number if "x" in text else 1.0] * len(LETTERS) for text in texts]
+
+    with MnemosyneStore(path, index=index(embed)) as memories:
+        memories.put(SPACE, "a", {"text": "a"})
+        for call in (
+            lambda: memories.put(SPACE, "b", {"text": "x"}),
+            lambda: memories.search(SPACE, query="x"),
+        ):
+            with pytest.raises(ValueError, match="not finite, or too large"):
+                call()
+        assert found(memories, "a") == [("a", pytest.approx(1))]
+
+
+def test_an_empty_configuration_is_none(path):
+    with MnemosyneStore(path, index={}) as memories:
+        memories.put(SPACE, "a", {"text": "a"})
+        assert found(memories, "a") == [("a", None)]
+
+
 @pytest.mark.parametrize("vectors", [[[1.0]], [], [[1.0] * 8, [1.0] * 8]])
 def test_vectors_of_another_size_are_refused(path, vectors):
     with MnemosyneStore(path, index=index(lambda _: vectors)) as memories:
@@ -206,6 +277,23 @@ def test_a_damaged_row_is_made_anew(memories, embed):
         again = MnemosyneStore(memories._store, index=index(embed))
         assert found(again, "ab") == [("a", pytest.approx(1))]
         assert rows.get(key) == row
+
+
+def test_a_store_that_cannot_be_written_is_searched(memories, path, monkeypatch):
+    memories.put(SPACE, "a", {"text": "ab"})
+    memories._store.write({"docs:b": {"text": "b"}}, message="elsewhere")
+    fresh, refused = Counting("another"), []
+
+    def refuse(*_, local=(), **__):
+        refused.append(len(local))
+        raise mnem.StoreIoError("read-only")
+
+    with MnemosyneStore(path, index=index(fresh)) as again, monkeypatch.context() as patch:
+        patch.setattr(mnem.Store, "write", refuse)
+        for _ in range(2):
+            assert found(again, "b") == [("b", 1), ("a", pytest.approx(math.sqrt(1 / 2)))]
+        # Made once, and kept in memory.
+        assert (sorted(fresh.texts), refused) == (["ab", "b"], [2])
 
 
 @pytest.fixture
@@ -265,6 +353,15 @@ def test_vectors_of_values_that_are_stored_otherwise(memories, path, more):
     with MnemosyneStore(path, index=index(fresh)) as again:
         assert found(again, "ab") == [("a", pytest.approx(1))]
     assert fresh.texts == []
+
+
+def test_a_whole_value_is_embedded_as_it_is_stored(path, embed):
+    with MnemosyneStore(path, index={"dims": len(LETTERS), "embed": embed}) as memories:
+        memories.put(SPACE, "a", {"when": date(2026, 9, 7)})
+        assert memories.get(SPACE, "a").value == {"when": "2026-09-07"}
+        with pytest.raises(TypeError, match=r"^docs:b: a value of type set cannot be stored$"):
+            memories.put(SPACE, "b", {"v": {1}})
+    assert embed.texts == ['{"when": "2026-09-07"}']
 
 
 def test_no_index_means_no_vectors(path):

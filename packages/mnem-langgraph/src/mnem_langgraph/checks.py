@@ -36,6 +36,9 @@ def check_op(op: object) -> None:
     elif isinstance(op, PutOp) and op.value is not None:
         expect("value", op.value, Mapping, "a dict")
         _check_ttl(op.ttl)
+        expect("index", op.index, (bool, list, tuple, type(None)), "False or a list of fields")
+        for field in op.index if isinstance(op.index, (list, tuple)) else ():
+            expect("index", field, str, "a list of fields that are str")
         if not op.namespace:
             raise InvalidNamespaceError("Namespace cannot be empty.")
         if op.namespace[0] == "langgraph":

@@ -130,9 +130,16 @@ def relevance(query: str) -> Callable[[Any], float]:
 
 
 def _texts(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        return [text for name, item in fields.items() for text in (name, *_texts(item))]
-    if isinstance(value, list):
-        return [text for item in cast("list[Any]", value) for text in _texts(item)]
-    return [] if value is None else [str(value)]
+    texts: list[str] = []
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, dict):
+            fields = cast("dict[str, Any]", item)
+            texts += fields
+            left += fields.values()
+        elif isinstance(item, list):
+            left += cast("list[Any]", item)
+        elif item is not None:
+            texts.append(str(item))
+    return texts

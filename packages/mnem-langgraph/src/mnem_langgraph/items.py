@@ -20,7 +20,9 @@ __all__ = [
     "fingerprint",
     "index_of",
     "node_of",
+    "original_id",
     "replaceable",
+    "segments_of",
     "ttl_of",
     "value_of",
 ]
@@ -37,6 +39,25 @@ META = "_meta"
 # In the order of the fields of a provenance.
 _TEXTS = ("step", "observation", "tool_call", "source", "note")
 _DEEPEST = 120  # below the core's limit by what stands around a value
+# Of a value that is kept as text: what every Python reads, also where the stack is not empty.
+_DEEPEST_TEXT = 500
+
+
+def segments_of(id: str) -> tuple[str, ...] | None:
+    """The namespace and key that an id stands for; None for one that was cut.
+
+    An id with other escapes than those of its segments is the original's, which wrote none.
+    """
+    segments = keys.split(id)
+    if segments is None or "%" not in id or keys.join(*segments) == id:
+        return segments
+    return tuple(id.split(":"))
+
+
+def original_id(id: str, segments: tuple[str, ...]) -> str | None:
+    """The id that the original gave a key, where that is another one."""
+    joined = ":".join(segments)
+    return joined if joined != id and segments_of(joined) == segments else None
 
 
 def node_of(
@@ -83,13 +104,22 @@ def replaceable(node: mnem.MemoryNode) -> bool:
 
     Dates, UUIDs, enums and dataclasses become what the SQLite store makes of them. What JSON's
     text holds and a store's content does not (NaN, integers beyond 64 bits, lone surrogates,
-    deep nesting) is kept as that text. TypeError for what has no JSON form.
+    deep nesting) is kept as that text. TypeError for what has no JSON form, ValueError for what
+    is nested so deep that it would not be read again.
     """
     content = cast("dict[str, Any]", node.content)
     ours = {name: content[name] for name in (keys.FULL, TTL, INDEX, JSON) if name in content}
     value = {name: item for name, item in content.items() if name not in ours}
-    text = _dumps(value)
-    plain: dict[str, Any] = json.loads(text)
+    try:
+        text = _dumps(value)
+        plain: dict[str, Any] = json.loads(text)
+        deep = _is_deep(plain)
+    except RecursionError:
+        deep, text, plain = True, "", {}
+    except TypeError as error:
+        raise TypeError(f"{node.id}: {error}") from None
+    if deep:
+        raise ValueError(f"{node.id}: a value is nested more than {_DEEPEST_TEXT} deep") from None
     if _fits(value, 0):
         return False
     node.content = (plain if _fits(plain, 0) else {JSON: text}) | ours
@@ -110,9 +140,9 @@ def value_of(node: mnem.MemoryNode) -> dict[str, Any]:
     if isinstance(text, str):
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not _is_deep(value):
             return cast("dict[str, Any]", value)
     return {name: item for name, item in content.items() if not name.startswith(OURS)}
 
@@ -136,11 +166,19 @@ def _ours(node: mnem.MemoryNode | None, name: str) -> Any:
 
 def copied(value: Any) -> Any:
     """A value that shares nothing with another that can be changed."""
+    try:
+        return _copied(value)
+    except RecursionError:
+        # Needs a part of the stack.
+        return json.loads(json.dumps(value))
+
+
+def _copied(value: Any) -> Any:
     if type(value) is dict:
         fields = cast("dict[str, Any]", value)
-        return {k: copied(v) if type(v) in (dict, list) else v for k, v in fields.items()}
+        return {k: _copied(v) if type(v) in (dict, list) else v for k, v in fields.items()}
     if type(value) is list:
-        return [copied(item) for item in cast("list[Any]", value)]
+        return [_copied(item) for item in cast("list[Any]", value)]
     return value
 
 
@@ -170,6 +208,21 @@ def _as_json(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     raise TypeError(f"a value of type {type(value).__name__} cannot be stored")
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST_TEXT):
+        level = [inner for item in level for inner in _inner(item)]
+        if not level:
+            return False
+    return True
+
+
+def _inner(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    return [inner for inner in cast("list[Any]", value) if isinstance(inner, (dict, list))]
 
 
 def _fits(value: Any, depth: int) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import islice
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, cast
 
 from mnem import keys
 
-from mnem_langgraph.items import fingerprint, ttl_of, value_of
+from mnem_langgraph.items import fingerprint, original_id, segments_of, ttl_of, value_of
 from mnem_langgraph.timeline import Timeline, Times, times_of
 
 if TYPE_CHECKING:
@@ -194,11 +195,11 @@ class Shelf:
             if entry.namespace[:length] == prefix
             and self.by_namespace[entry.namespace][entry.key] is entry
         )
-        return list(islice(below, count))
+        return list(islice(below, min(count, len(self._entries))))
 
     def _segments(self, store: mnem.Store, id: str) -> tuple[str, ...] | None:
         """The key behind an id; None for a node that is no item of LangGraph's."""
-        segments = keys.split(id)
+        segments = segments_of(id)
         if segments is None:
             node = self._read(store, id, 1).get(id)
             segments = None if node is None else _full(node)
@@ -220,7 +221,7 @@ class Shelf:
         there = self.by_namespace[entry.namespace]
         if there[entry.key] is entry:
             del there[entry.key]
-            other = keys.unencoded(*entry.namespace, entry.key)
+            other = original_id(id, (*entry.namespace, entry.key))
             if other in self._entries:
                 there[entry.key] = self._entries[other]
         if not there:
@@ -243,11 +244,13 @@ class Shelf:
     ) -> Entry | None:
         if not _is_namespace(namespace):
             return None
-        for id in (keys.join(*namespace, key), keys.unencoded(*namespace, key)):
+        segments = (*namespace, key)
+        encoded = keys.join(*segments)
+        for id in (encoded, original_id(encoded, segments)):
             node = None if id is None else store.state_at(tip, prefix=id, limit=1).get(id)
             if id is None or node is None:
                 continue
-            if (keys.split(id) or _full(node)) != (*namespace, key):
+            if (segments_of(id) or _full(node)) != segments:
                 return None  # another's node, under an id that was cut
             times = times_of(store, tip, id)
             if times is None:
@@ -271,8 +274,8 @@ class Shelf:
         entry.hold(node)
         self._held += _weight(node.content)
 
-    def load(self, store: mnem.Store, entries: Iterable[Entry], prefix: tuple[str, ...]) -> None:
-        """Read the nodes of entries that were not read yet; all are below a prefix."""
+    def load(self, store: mnem.Store, entries: Iterable[Entry]) -> None:
+        """Read the nodes of entries that were not read yet."""
         missing = [entry for entry in entries if entry.node is None]
         if not missing:
             return
@@ -284,7 +287,9 @@ class Shelf:
         if len(missing) <= FEW:
             read = {entry.id: self._read(store, entry.id, 1)[entry.id] for entry in missing}
         else:
-            read = self._read(store, keys.prefix(*prefix), None)
+            # An id as the original joined it does not begin as its namespace does.
+            begin = commonprefix([entry.id for entry in missing])  # noqa: RUF071 by characters
+            read = self._read(store, begin, None)
         for entry in missing:
             node = read[entry.id]
             entry.hold(node)

@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import mnem
@@ -32,7 +33,7 @@ from mnem import keys
 
 from mnem_langgraph import filters
 from mnem_langgraph.checks import check_op, expect
-from mnem_langgraph.items import copied, index_of, node_of, replaceable, value_of
+from mnem_langgraph.items import copied, index_of, node_of, original_id, replaceable, value_of
 from mnem_langgraph.shelf import Entry, Shelf, row_key
 from mnem_langgraph.sweeper import Sweeper
 from mnem_langgraph.vectors import Indexed, Recipe, Texts, best, pack, unpack
@@ -59,6 +60,8 @@ _MINUTE = 60_000
 # Local rows: when a version was put again or read, and its vectors.
 _SEEN = "mnem-langgraph:seen"
 _VECTORS = "mnem-langgraph:vectors"
+# Other branches that are asked whether they have a version that is put over.
+_BRANCHES = 32
 
 
 class MnemosyneStore(BaseStore):
@@ -98,7 +101,7 @@ class MnemosyneStore(BaseStore):
         self._root = path if isinstance(path, mnem.Store) else mnem.open(path)
         self._author = author
         self.index_config = index
-        self._index = None if index is None else Indexed(index)
+        self._index = Indexed(index) if index else None
         self.embeddings = None if self._index is None else self._index.embeddings
         self.ttl_config = ttl
         self._lock = threading.RLock()
@@ -126,18 +129,21 @@ class MnemosyneStore(BaseStore):
     ) -> Self:
         """Open the store at a path and make it where there is none, as the SQLite store does.
 
-        For ``with`` and ``async with``; ``":memory:"`` is a new store in memory.
+        For ``with`` and ``async with``; ``":memory:"`` is a new store in memory. StoreExistsError
+        where there is a store above the path: that is another one.
 
         >>> with MnemosyneStore.from_conn_string(":memory:") as memories:
         ...     memories.list_namespaces()
         []
         """
         try:
-            mnem.open(conn_string).close()
-        except mnem.NoStoreError:
-            # Unless another process makes it meanwhile.
-            with suppress(mnem.StoreExistsError):
-                mnem.init(conn_string).close()
+            mnem.init(conn_string).close()
+        except mnem.StoreExistsError:
+            # Also where another process makes it meanwhile.
+            with mnem.open(conn_string) as there:
+                here = Path(conn_string)
+                if not (here.exists() and here.samefile(there.root)):
+                    raise
         return cls(conn_string, index=index, ttl=ttl, author=author, branch=branch)
 
     def setup(self) -> _Done:
@@ -314,7 +320,7 @@ class MnemosyneStore(BaseStore):
             entries = self._shelf.newest(prefix, end)
         else:
             entries = list(self._shelf.under(prefix))
-            self._shelf.load(self._store, entries, prefix)
+            self._shelf.load(self._store, entries)
             entries = [entry for entry in entries if not self._hidden(entry, seen)]
             if op.filter:
                 wanted = op.filter
@@ -328,7 +334,7 @@ class MnemosyneStore(BaseStore):
             ranks = {entry.id: relevance(entry.value) for entry in entries}
             entries.sort(key=lambda entry: -ranks[entry.id])
         entries = entries[start:end]
-        self._shelf.load(self._store, entries, prefix)
+        self._shelf.load(self._store, entries)
         if op.refresh_ttl:
             read.extend(entry for entry in entries if entry.ttl is not None)
         return [
@@ -351,7 +357,7 @@ class MnemosyneStore(BaseStore):
             there: list[tuple[str, ...]] = []
             for namespace in found:
                 entries = list(self._shelf.by_namespace[namespace].values())
-                self._shelf.load(self._store, entries, namespace)
+                self._shelf.load(self._store, entries)
                 if not all(self._hidden(entry, seen) for entry in entries):
                     there.append(namespace)
             found = there
@@ -415,10 +421,10 @@ class MnemosyneStore(BaseStore):
         with self._lock:
             self._shelf.follow(self._store)
             entries = list(self._shelf.under(()))
-            self._shelf.load(self._store, entries, ())
+            self._shelf.load(self._store, entries)
             seen, now = self._seen(""), _now()
             expired = {
-                entry.id: entry.row
+                entry.id: (entry.row, seen.get(entry.row))
                 for entry in entries
                 if (expiry := self._expiry(entry, seen)) is not None and expiry <= now
             }
@@ -426,17 +432,18 @@ class MnemosyneStore(BaseStore):
 
         def forget(memory: mnem.Snapshot) -> dict[str, None]:
             swept.clear()
-            for id, row in expired.items():
-                node = memory.get(id)
-                if node is not None and row_key(node) == row:
+            for id, (row, was) in expired.items():
+                node, told = memory.get(id), self._seen_rows.get(row)
+                # What was put or read meanwhile stays.
+                same = (None if told is None else _told(told)) == was
+                if same and node is not None and row_key(node) == row:
                     swept.append(id)
             return dict.fromkeys(swept)
 
         if expired:
-            self._store.update(
-                forget, message=f"forget {len(expired)} expired items", author=self._author
-            )
-            self._edit_rows(self._rows_of(swept))
+            message = f"forget {len(expired)} expired item{'s' if len(expired) > 1 else ''}"
+            self._store.update(forget, message=message, author=self._author)
+            self._edit_rows(self._rows_put_over(dict.fromkeys(swept)))
         return len(swept)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
@@ -463,7 +470,8 @@ class MnemosyneStore(BaseStore):
         for (namespace, key), op in puts.items():
             id = keys.join(*namespace, key)
             # The original's id of the same key goes, so that the key has one item.
-            if (other := _original_id(id, namespace, key)) is not None:
+            other = original_id(id, (*namespace, key))
+            if other is not None and self._store.exists(other):
                 changes[other] = None
             changes[id] = None
             if op.value is not None:
@@ -479,6 +487,9 @@ class MnemosyneStore(BaseStore):
             again = self._write(changes, vectors)
         if again:
             self._note_again(node for node in written if node.id in again)
+            # What another forgot before that was noted is put.
+            if not all(map(self._store.exists, again)):
+                self._write(changes, vectors)
 
     def _note_again(self, nodes: Iterable[mnem.MemoryNode]) -> None:
         """A put of what is there makes no commit; its time is a local row, after this tip."""
@@ -501,7 +512,9 @@ class MnemosyneStore(BaseStore):
                 node = changes[id]
                 if node is not None and row != kept.get(at := row_key(node)):
                     rows.append((_VECTORS, at, row))
-            rows += self._rows_of([id for id, node in changes.items() if node is None])
+        # What cannot be looked at is no reason not to write.
+        with suppress(mnem.MnemError):
+            rows += self._rows_put_over(changes)
         before: list[str | None] = []
 
         def change(memory: mnem.Snapshot) -> Mapping[str, mnem.MemoryNode | None]:
@@ -528,16 +541,27 @@ class MnemosyneStore(BaseStore):
                 return [id for id in put if id not in changed]
         return []
 
-    def _rows_of(self, ids: list[str]) -> list[_Row]:
-        """What drops the local rows of items that go, unless another branch may have them."""
-        if not ids or len(self._store.branches()) > 1:
-            return []
-        return [
-            (owner, key, None)
-            for owner in (_SEEN, _VECTORS)
-            for id in ids
-            for key, _ in self._store.local(owner).items(id.encode() + b"\0")
-        ]
+    def _rows_put_over(self, changes: Mapping[str, mnem.MemoryNode | None]) -> list[_Row]:
+        """What drops the local rows of versions that changes put over and no branch has.
+
+        History may have them: what a revert brings back is embedded anew.
+        """
+        dropped: list[_Row] = []
+        for id, node in changes.items():
+            rows: list[_Row] = [
+                (owner, key, None)
+                for owner in (_SEEN, _VECTORS)
+                for key, _ in self._store.local(owner).items(id.encode() + b"\0")
+            ]
+            if not rows:
+                continue
+            tips = [tip for name, tip in self._store.branches() if name != self._branch]
+            # With many branches they stay, since each would be read.
+            if len(tips) <= _BRANCHES:
+                there = (self._store.state_at(tip, prefix=id, limit=1).get(id) for tip in tips)
+                kept = {row_key(version) for version in (node, *there) if version is not None}
+                dropped += [row for row in rows if row[1] not in kept]
+        return dropped
 
     def _edit_rows(self, rows: Iterable[_Row]) -> None:
         """Edit local rows in one step: there is nothing to commit."""
@@ -566,8 +590,14 @@ class MnemosyneStore(BaseStore):
         wanted: dict[str, tuple[Recipe, list[str]]] = {}
         for node in nodes:
             recipe = index.recipe(index_of(node))
-            if recipe is not None:
-                wanted[node.id] = recipe, index.texts(value_of(node), recipe)
+            if recipe is None:
+                continue
+            try:
+                texts = index.texts(value_of(node), recipe)
+            except (TypeError, RecursionError):
+                replaceable(node)
+                texts = index.texts(value_of(node), recipe)
+            wanted[node.id] = recipe, texts
         found = yield from self._embed(
             (text for _, texts in wanted.values() for text in texts), index
         )
@@ -583,22 +613,28 @@ class MnemosyneStore(BaseStore):
         if index is None or not prefixes:
             return
         rows = self._store.local(_VECTORS)
-        stale: list[mnem.MemoryNode] = []
+        stale: list[tuple[Entry, mnem.MemoryNode, Recipe]] = []
         with self._lock:
             self._shelf.follow(self._store)
             for prefix in prefixes:
                 entries = [e for e in self._shelf.under(prefix) if e.vectors is None]
-                self._shelf.load(self._store, entries, prefix)
+                self._shelf.load(self._store, entries)
                 for entry in entries:
-                    recipe = None if entry.node is None else index.recipe(index_of(entry.node))
+                    node = entry.node
+                    recipe = None if node is None else index.recipe(index_of(node))
                     row = None if recipe is None else rows.get(entry.row)
                     entry.vectors = [] if recipe is None else unpack(row, recipe)
-                    if entry.vectors is None and entry.node is not None:
-                        stale.append(entry.node)
-        fresh = yield from self._vectors_of(stale)
-        self._edit_rows((_VECTORS, row_key(node), fresh[node.id]) for node in stale)
-        if stale:
-            yield from self._index_stale(ops)
+                    if entry.vectors is None and node is not None and recipe is not None:
+                        stale.append((entry, node, recipe))
+        if not stale:
+            return
+        fresh = yield from self._vectors_of(node for _, node, _ in stale)
+        for entry, node, recipe in stale:
+            entry.vectors = unpack(fresh[node.id], recipe)
+        # A store that cannot be written can be searched.
+        with suppress(mnem.MnemError):
+            self._edit_rows((_VECTORS, row_key(node), fresh[node.id]) for _, node, _ in stale)
+        yield from self._index_stale(ops)
 
     # ---- beyond the interface ----
 
@@ -619,16 +655,16 @@ class MnemosyneStore(BaseStore):
     def switch(self, target: str) -> None:
         """Bind this instance, and no other, to another branch; HEAD stays.
 
-        InvalidRefError when there is no such branch.
+        A call that another thread has begun ends on the branch it began on. InvalidRefError when
+        there is no such branch.
         """
         with self._lock:
             if target not in dict(self._store.branches()) and target != self._branch:
                 raise mnem.InvalidRefError(
                     f"there is no branch {target!r}", hint="`mnem branch` lists them"
                 )
-            left = self._store
+            # The handle that was left is not closed: a call may be using it.
             self._bind(target)
-            left.close()
 
     def why(self, namespace: tuple[str, ...], key: str) -> mnem.Blame:
         """Which commit set an item, and from what; of one that was forgotten, the commit that did.
@@ -636,10 +672,14 @@ class MnemosyneStore(BaseStore):
         InvalidRefError for an item that never was.
         """
         id = keys.join(*namespace, key)
-        other = _original_id(id, namespace, key)
-        if other is not None and self._store.exists(other):
-            id = other
-        blame = self._store.blame(id)
+        other = original_id(id, (*namespace, key))
+        ids = [id] if other is None else [id, other]
+        # Of what is not there: what was there.
+        there = [id for id in ids if self._store.exists(id)] or ids
+        try:
+            blame = self._store.blame(there[0])
+        except mnem.InvalidRefError:
+            blame = self._store.blame(there[-1])
         return replace(blame, node=replace(blame.node, content=value_of(blame.node)))
 
     def history(self, *, limit: int = 20) -> list[mnem.Commit]:
@@ -700,12 +740,6 @@ def _advance(
         return next(steps) if vectors is None else steps.send(vectors)
     except StopIteration as done:
         return done.value
-
-
-def _original_id(id: str, namespace: tuple[str, ...], key: str) -> str | None:
-    """The id that the original gave a key, where that is another one."""
-    same = id == ":".join((*namespace, key))
-    return None if same else keys.unencoded(*namespace, key)
 
 
 def _branch_of(store: mnem.Store) -> str:

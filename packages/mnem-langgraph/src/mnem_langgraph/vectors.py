@@ -81,10 +81,16 @@ class Indexed:
         return Recipe(self.model, self.dims, fields)
 
     def checked(self, vector: Sequence[float]) -> list[float]:
-        """A vector as floats; ValueError when it has not the dimensions of the configuration."""
+        """A vector as floats.
+
+        ValueError when it has not the dimensions of the configuration, or has no cosine with any.
+        """
         if self.dims and len(vector) != self.dims:
             raise ValueError(f"a vector has {len(vector)} dimensions, not {self.dims}")
-        return [float(number) for number in vector]
+        floats = [float(number) for number in vector]
+        if not math.isfinite(_dot(floats, floats)):
+            raise ValueError("a vector has a number that is not finite, or too large")
+        return floats
 
     @staticmethod
     def texts(value: Mapping[str, Any], recipe: Recipe) -> list[str]:
