@@ -143,7 +143,8 @@ def test_rows_are_those_of_what_a_branch_has(memories, embed):
     assert len(rows.items()) == 2
     memories.switch("main")
     with MnemosyneStore(memories._store) as plain:
-        plain.put(SPACE, "a", {"text": "bbbb"})
+        plain.put(SPACE, "a", {"text": "c"})
+    memories.put(SPACE, "a", {"text": "bbbb"})
     assert len(rows.items()) == 1
     embed.texts.clear()
     assert found(memories, "b") == [("a", pytest.approx(1))]

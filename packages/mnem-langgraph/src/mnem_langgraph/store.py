@@ -105,6 +105,8 @@ class MnemosyneStore(BaseStore):
         self.embeddings = None if self._index is None else self._index.embeddings
         self.ttl_config = ttl
         self._lock = threading.RLock()
+        # Whether there may be local rows to drop; rows that only others met are theirs to drop.
+        self._met_rows = self._index is not None
         self._sweeper = Sweeper(self.sweep_ttl)
         self._bind(branch or _branch_of(self._root))
 
@@ -374,7 +376,10 @@ class MnemosyneStore(BaseStore):
     def _seen(self, prefix: str) -> dict[bytes, dict[str, float]]:
         """What local rows say of versions whose node id begins with a prefix."""
         rows = self._seen_rows.items(prefix.encode())
-        return {key: _told(row) for key, row in rows} if rows else {}
+        if not rows:
+            return {}
+        self._met_rows = True
+        return {key: _told(row) for key, row in rows}
 
     def _expiry(self, entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> float | None:
         ttl = entry.ttl
@@ -548,6 +553,8 @@ class MnemosyneStore(BaseStore):
         """
         dropped: list[_Row] = []
         for id, node in changes.items():
+            if node is not None and not self._met_rows:
+                continue
             rows: list[_Row] = [
                 (owner, key, None)
                 for owner in (_SEEN, _VECTORS)
@@ -566,6 +573,7 @@ class MnemosyneStore(BaseStore):
     def _edit_rows(self, rows: Iterable[_Row]) -> None:
         """Edit local rows in one step: there is nothing to commit."""
         if rows := list(rows):
+            self._met_rows = True
             self._store.write({}, message="rows", local=rows)
 
     # ---- the index ----
