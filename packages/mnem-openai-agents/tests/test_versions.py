@@ -1,4 +1,7 @@
-"""What the session has beyond the SDK's protocol: provenance, branches, history."""
+"""What the session has beyond the SDK's protocol: provenance, branches, history.
+
+Long: its promises are many, and short tests that share their helpers.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import json
 
 import mnem
 import pytest
+from mnem import keys
 from mnem_openai_agents import MnemosyneSession
 
 
@@ -420,10 +424,15 @@ def test_history_through_merges(store, session):
     assert [told(limit) for limit in range(8)] == [expected[:limit] for limit in range(8)]
 
 
-def test_a_number_that_anybody_wrote_names_no_billions(store, session):
+@pytest.mark.parametrize("name", ["u1", "x" * 1100], ids=["short", "cut"])
+def test_a_number_that_anybody_wrote_names_no_billions(store, name):
+    session = MnemosyneSession(store, name)
     talk(session, "a")
-    store.write({"u1:_seq": "no number", "u1:9999999999": user("z")}, message="by hand")
-    assert [commit.message for commit in session.history()] == ["by hand", "add 2 items to u1"]
+    key = [name, "9999999999"]
+    last = {**user("z"), **({} if name == "u1" else {"mnem:key": key})}
+    store.write({keys.join(name, "_seq"): "no number", keys.join(*key): last}, message="by hand")
+    messages = [commit.message.split()[0] for commit in session.history()]
+    assert messages == [commit.message.split()[0] for commit in session.history(9)] == ["by", "add"]
 
 
 WRONG = {

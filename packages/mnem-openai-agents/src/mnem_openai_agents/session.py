@@ -423,7 +423,7 @@ class MnemosyneSession:
             touching = [commit for commit in newest if _touches(store, transcript, commit)]
             if len(touching) >= limit or len(newest) < _NEWEST:
                 return touching[:limit]
-        if (ids := transcript.ids(_MOST)) is not None:
+        if (ids := _ever(store, tip, transcript)) is not None:
             return store.log(at=tip, node=ids, limit=limit)
         # Whoever wrote such a number is no reason to name all below it.
         return [commit for commit in store.log(at=tip) if _touches(store, transcript, commit)][
@@ -587,10 +587,29 @@ def _branch_of(store: mnem.Store) -> str:
 
 def _touches(store: mnem.Store, transcript: Transcript, commit: mnem.Commit) -> bool:
     """Whether a commit says of one of a session's nodes what no parent says."""
-    changed = [id for id in store.changed_by(commit.id) if transcript.owns(id)]
-    if changed and len(commit.parents) > 1:
-        return store.log(at=commit.id, node=changed, limit=1) == [commit]
-    return bool(changed)
+
+    def content(id: str) -> Any:
+        moments = (commit.id, *commit.parents[:1])
+        found = (store.state_at(moment, prefix=id, limit=1).get(id) for moment in moments)
+        return next((node.content for node in found if node is not None), None)
+
+    changed = (id for id in store.changed_by(commit.id) if id.startswith(transcript.prefix))
+    owned = (id for id in changed if transcript.owns(id, content(id)))
+    if len(commit.parents) > 1:
+        return store.log(at=commit.id, node=owned, limit=1) == [commit]
+    return next(owned, None) is not None
+
+
+def _ever(store: mnem.Store, tip: str, transcript: Transcript) -> list[str] | None:
+    """The ids of every node a session ever had; ``None`` of more than so many items."""
+    end = transcript.end()
+    # Who takes a commit back sets the counter back; the numbers above it have a past too.
+    while end <= _MOST:
+        above = [transcript.item(number)[0] for number in range(end, end + _NEWEST)]
+        if not store.log(at=tip, node=above, limit=1):
+            return [transcript.key(COUNTER)[0], *(transcript.item(n)[0] for n in range(end))]
+        end += _NEWEST
+    return None
 
 
 def _readable(
