@@ -162,12 +162,16 @@ def test_what_is_returned_is_a_copy(session):
 def test_limits(store):
     session = MnemosyneSession(store, "u1", session_settings={"limit": 2})
     add(session, *map(user, "abcde"))
-    for limit, expected in [(None, "de"), (1, "e"), (0, ""), (-1, "abcde"), (99, "abcde")]:
+    limits = [(None, "de"), (1, "e"), (0, "")]
+    for limit, expected in [*limits, *((all_, "abcde") for all_ in (-1, -(2**80), 99, 2**80))]:
         assert "".join(texts(session, limit)) == expected
     session.session_settings = None
     assert "".join(texts(session)) == "abcde"
     with pytest.raises(Exception, match="limitt"):
         MnemosyneSession(store, "u1", session_settings={"limitt": 1})
+    for wrong in (0, "", [], False):
+        with pytest.raises(TypeError, match="SessionSettings"):
+            MnemosyneSession(store, "u1", session_settings=wrong)
 
 
 def test_an_empty_store_is_an_empty_session(store, session):
@@ -602,6 +606,8 @@ def test_a_branch_of_its_own(store):
     assert texts(MnemosyneSession(store, "u1")) == ["a"]
     assert texts(MnemosyneSession(store.on("hypothesis"), "u1")) == ["a", "b"]
     assert store.head() == "ref: main"
+    with pytest.raises(mnem.InvalidRefError, match="must not be empty"):
+        MnemosyneSession(store, "u1", branch="")
 
 
 def test_a_detached_head_is_told(store):

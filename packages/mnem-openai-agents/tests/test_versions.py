@@ -342,6 +342,12 @@ def test_why(store, session):
         session.why("u1:0000000009")
     with pytest.raises(mnem.InvalidRefError):
         session.why("u1:0000000002", at=first)
+    # A place is one among the items of then.
+    assert session.why(-1, at=first).node.content == {"role": "assistant", "content": "a!"}
+    asyncio.run(session.clear_session())
+    assert session.why(2, at=second).node.content == user("b")
+    with pytest.raises(IndexError, match=r"no item 2 .*, which has 2"):
+        session.why(2, at=first)
     add(session, {"v": float("inf")})
     assert session.why(-1).node.content == {"v": float("inf")}
 
@@ -443,6 +449,10 @@ WRONG = {
     "item": (lambda s: s.why(None), "item must be an int or a str, not None"),
     "branch": (lambda s: s.switch(7), "name must be a str, not int"),
     "new branch": (lambda s: s.branch(b"b"), "name must be a str, not bytes"),
+    "predicate of coroutines": (
+        lambda s: s.bisect(no_predicate),
+        "predicate must be a plain function, not a coroutine function",
+    ),
     "predicate": (lambda s: s.bisect("Utrecht"), "predicate must be callable, not str"),
     "session": (lambda s: MnemosyneSession(s.store, 7), "session_id must be a str, not int"),
     "author": (
@@ -451,6 +461,10 @@ WRONG = {
     ),
     "path": (lambda _: MnemosyneSession("u2", 7), "path must be a str or a path, not int"),
 }
+
+
+async def no_predicate(items):
+    return not items
 
 
 def add_as_told(session, items):
