@@ -1,20 +1,24 @@
-"""Sessions beside plain lists: random calls through several handles, on branches of one store."""
+"""Sessions beside plain dicts: random calls through several handles, on branches of one store."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
 
 import mnem
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as some
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 from mnem import keys
 from mnem_openai_agents import MnemosyneSession
 
-NAMES = ["u1", "u1:x", "x" * 1100]
-STRATEGIES = ["ours", "theirs"]
+# Two handles of one session, one of a session whose name begins alike, and one whose ids are cut.
+NAMES = ["u1", "u1", "u1:x", "x" * 1100]
+# What is done, the frequent more than once.
+STEPS = [
+    *["add", "add", "add", "pop", "pop", "clear", "read", "read", "read"],
+    *["branch", "branch_from_turn", "switch", "switch", "merge", "merge_past_the_session"],
+    *["revert", "history", "why_and_bisect"],
+]
 
 
 def run(coroutine):
@@ -32,174 +36,192 @@ def numbered(memory: dict[str, mnem.MemoryNode], name: str) -> dict[int, Any]:
     return found
 
 
-class Sessions(RuleBasedStateMachine):
+class Sessions:
     """``items`` is what each branch holds of each session, ``given`` the next number there."""
 
-    branches: Bundle[str] = Bundle("branches")
-    sessions: Bundle[MnemosyneSession] = Bundle("sessions")
-
-    @initialize(target=branches)
-    def make(self):
+    def __init__(self, choose, set_back):
+        self.choose, self.set_back = choose, set_back
         self.store = mnem.open(":memory:")
         self.store.write({"plan:a": "basic"}, message="other memory")
+        self.sessions = [MnemosyneSession(self.store, name) for name in NAMES]
+        self.at = ["main" for _ in NAMES]
         self.items: dict[tuple[str, str], dict[int, Any]] = {("main", name): {} for name in NAMES}
         self.given = dict.fromkeys(self.items, 0)
         self.count = 0
-        self.set_back = False
-        return "main"
 
-    def teardown(self):
-        if hasattr(self, "store"):
-            assert self.store.verify().ok
-            self.store.close()
+    def done(self):
+        assert self.store.get("plan:a").content == "basic"
+        assert self.store.verify().ok
+        self.store.close()
 
-    def place(self, session):
-        return session.store.head().removeprefix("ref: "), session.session_id
+    def place(self, handle):
+        return self.at[handle], NAMES[handle]
 
-    def of(self, session):
-        return self.items[self.place(session)]
+    def inorder(self, handle):
+        return [item for _, item in sorted(self.items[self.place(handle)].items())]
+
+    def any_handle(self):
+        return self.choose.randrange(len(NAMES))
+
+    def any_branch(self):
+        # Of many the older ones, so that they meet again.
+        return self.choose.choice(list(dict.fromkeys(name for name, _ in self.items))[:5])
+
+    def any_strategy(self):
+        return self.choose.choice(["ours", "theirs"])
+
+    def copy(self, branch, to):
+        for name in NAMES:
+            self.items[to, name] = dict(self.items[branch, name])
+            self.given[to, name] = self.given[branch, name]
 
     def read_again(self, branch):
         """Whatever stands there is the model."""
         memory = self.store.on(branch).memory()
         for name in NAMES:
             self.items[branch, name] = numbered(memory, name)
-            self.given[branch, name] = max(self.items[branch, name], default=-1) + 1
 
-    def text(self, role="user"):
-        self.count += 1
-        return {"role": role, "content": str(self.count)}
+    def go_on_at(self, branch):
+        """After what went past the sessions."""
+        self.read_again(branch)
+        for handle, session in enumerate(self.sessions):
+            if self.choose.random() < 0.5:
+                self.at[handle] = branch
+                session.switch(branch)
+                self.history(handle)
+                self.add(handle)
 
-    @rule(target=sessions, at=some.integers(0, 2), branch=branches)
-    def open(self, at, branch):
-        return MnemosyneSession(self.store, NAMES[at], branch=branch)
+    # ---- the SDK's methods ----
 
-    @rule(target=branches, session=sessions, number=some.integers(0, 3))
-    def branch(self, session, number):
-        name = f"b{number}"
-        if any(name == branch for branch, _ in self.items):
-            return name
-        here, _ = self.place(session)
-        assert session.branch(name) == name
-        for of in NAMES:
-            self.items[name, of] = dict(self.items[here, of])
-            self.given[name, of] = self.given[here, of]
-        return name
+    def add(self, handle=None):
+        handle = self.any_handle() if handle is None else handle
+        place, items = self.place(handle), []
+        for _ in range(self.choose.choice([1, 1, 2, 3, 13])):
+            self.count += 1
+            role = self.choose.choice(["user", "assistant"])
+            items.append({"role": role, "content": str(self.count)})
+        run(self.sessions[handle].add_items(items))
+        found = numbered(self.store.on(place[0]).memory(), place[1])
+        first = next(number for number, item in found.items() if item == items[0])
+        # No number is given again, unless somebody set a counter back; and none that is in use.
+        assert first >= max([-1, *self.items[place]]) + 1
+        assert self.set_back or first >= self.given[place]
+        self.items[place] |= dict(enumerate(items, first))
+        self.given[place] = first + len(items)
+        assert found == self.items[place]
 
-    @rule(target=branches, session=sessions, turn=some.integers(1, 4))
-    def go_back(self, session, turn):
-        here, name = self.place(session)
-        users = [at for at, item in sorted(self.of(session).items()) if item["role"] == "user"]
-        if turn > len(users):
-            return here
-        new = session.branch_from_turn(turn)
-        for of in NAMES:
-            self.items[new, of] = dict(self.items[here, of])
-            self.given[new, of] = self.given[here, of]
-        kept = {at: item for at, item in self.of(session).items() if at < users[turn - 1]}
-        self.items[new, name] = kept
-        return new
-
-    @rule(session=sessions, branch=branches)
-    def switch(self, session, branch):
-        session.switch(branch)
-
-    @rule(session=sessions, roles=some.lists(some.sampled_from(["user", "assistant"]), max_size=13))
-    def add(self, session, roles):
-        place, items = self.place(session), [self.text(role) for role in roles]
-        run(session.add_items(items))
-        if items:
-            ids = self.store.on(place[0]).memory()
-            numbers = [at for at in sorted(numbered(ids, place[1])) if at not in self.items[place]]
-            assert len(numbers) == len(items)
-            assert numbers == list(range(numbers[0], numbers[0] + len(items)))
-            # No number is given again, unless somebody set a counter back.
-            assert self.set_back or numbers[0] >= self.given[place]
-            self.items[place] |= dict(zip(numbers, items, strict=True))
-            self.given[place] = numbers[-1] + 1
-
-    @rule(session=sessions)
-    def pop(self, session):
-        items = self.of(session)
+    def pop(self):
+        handle = self.any_handle()
+        items = self.items[self.place(handle)]
         expected = items.pop(max(items)) if items else None
-        assert run(session.pop_item()) == expected
+        assert run(self.sessions[handle].pop_item()) == expected
 
-    @rule(session=sessions)
-    def clear(self, session):
-        run(session.clear_session())
-        self.of(session).clear()
+    def clear(self):
+        handle = self.any_handle()
+        run(self.sessions[handle].clear_session())
+        self.items[self.place(handle)].clear()
 
-    @rule(session=sessions, limit=some.integers(0, 30))
-    def read(self, session, limit):
-        items = [item for _, item in sorted(self.of(session).items())]
-        assert run(session.get_items(limit)) == (items[-limit:] if limit else [])
+    def read(self):
+        handle, limit = self.any_handle(), self.choose.choice([1, 2, 3, 7, 30])
+        expected = self.inorder(handle)
+        assert run(self.sessions[handle].get_items()) == expected
+        assert run(self.sessions[handle].get_items(limit)) == expected[-limit:]
 
-    @rule(session=sessions, theirs=branches, strategy=some.sampled_from(STRATEGIES))
-    def merge(self, session, theirs, strategy):
-        here, _ = self.place(session)
-        given = {name: max(self.given[here, name], self.given[theirs, name]) for name in NAMES}
-        assert session.merge(theirs, strategy=strategy).ok
+    # ---- branches ----
+
+    def branch(self):
+        handle, name = self.any_handle(), f"b{self.choose.randrange(4)}"
+        if (name, "u1") not in self.items:
+            assert self.sessions[handle].branch(name) == name
+            self.copy(self.at[handle], name)
+
+    def branch_from_turn(self):
+        handle, back = self.any_handle(), self.choose.randrange(3)
+        here, name = self.place(handle)
+        items = self.items[here, name]
+        turns = [number for number, item in sorted(items.items()) if item["role"] == "user"]
+        if len(turns) > back:
+            turn = len(turns) - back
+            new = self.sessions[handle].branch_from_turn(turn)
+            self.copy(here, new)
+            kept = {number: item for number, item in items.items() if number < turns[turn - 1]}
+            self.items[new, name] = kept
+
+    def switch(self):
+        handle = self.any_handle()
+        self.at[handle] = self.any_branch()
+        self.sessions[handle].switch(self.at[handle])
+
+    def merge(self):
+        handle, theirs = self.any_handle(), self.any_branch()
+        here = self.at[handle]
+        assert self.sessions[handle].merge(theirs, strategy=self.any_strategy()).ok
         self.read_again(here)
         for name in NAMES:
-            self.given[here, name] = given[name]
+            self.given[here, name] = max(self.given[here, name], self.given[theirs, name])
 
-    @rule(here=branches, theirs=branches, strategy=some.sampled_from(STRATEGIES))
-    def merge_past_the_session(self, here, theirs, strategy):
-        self.set_back = True
-        assert self.store.on(here).merge(theirs, strategy=strategy).ok
-        self.read_again(here)
+    def merge_past_the_session(self):
+        here, strategy = self.any_branch(), self.any_strategy()
+        assert self.store.on(here).merge(self.any_branch(), strategy=strategy).ok
+        self.go_on_at(here)
 
-    @rule(here=branches, back=some.integers(0, 6), strategy=some.sampled_from(STRATEGIES))
-    def revert(self, here, back, strategy):
-        store = self.store.on(here)
-        log = store.log(limit=back + 1)
-        self.set_back = True
-        if log[-1].parents:
-            store.revert(log[-1].id, strategy=strategy)
-        self.read_again(here)
+    def revert(self):
+        here = self.any_branch()
+        commit = self.choose.choice(self.store.on(here).log(limit=6))
+        if commit.parents:
+            strategy = self.any_strategy()
+            assert self.store.on(here).revert(commit.id, strategy=strategy).ok
+            self.go_on_at(here)
 
-    @rule(session=sessions, limit=some.integers(0, 4))
-    def history(self, session, limit):
+    # ---- history ----
+
+    def history(self, handle=None):
         """Beside a plain reading of the whole history."""
-        name = session.session_id
-        whole = session.store.log()
+        handle = self.any_handle() if handle is None else handle
+        limit = self.choose.randrange(5)
+        here, name = self.place(handle)
+        whole = self.store.on(here).log()
         prefix = keys.prefix(name)
-        states = {commit.id: session.store.state_at(commit.id, prefix=prefix) for commit in whole}
-        expected = [
-            commit
-            for commit in whole
-            if any(
-                all(
-                    states[parent].get(id) != states[commit.id].get(id) for parent in commit.parents
-                )
-                for id in {id for each in (commit.id, *commit.parents) for id in states[each]}
-            )
-        ]
-        assert session.history() == expected
-        assert session.history(limit) == expected[:limit]
+        states = {commit.id: self.store.state_at(commit.id, prefix=prefix) for commit in whole}
 
-    @rule(session=sessions, at=some.integers(0, 30))
-    def why(self, session, at):
-        items = [item for _, item in sorted(self.of(session).items())]
-        if at < len(items):
-            why = session.why(at)
-            assert (why.removed, why.node.content) == (False, items[at])
-            began = session.bisect(lambda found: items[at] in found)
-            parents = next(c.parents for c in session.store.log() if c.id == began)
-            for commit, there in [(began, True), *((parent, False) for parent in parents[:1])]:
-                found = numbered(session.store.state_at(commit), session.session_id)
-                assert (items[at] in found.values()) == there
+        def touches(commit):
+            parents = [states[parent] for parent in commit.parents]
+            ids = {id for state in (states[commit.id], *parents) for id in state}
+            says = states[commit.id]
+            return any(all(told.get(id) != says.get(id) for told in parents) for id in ids)
 
-    @invariant()
-    def nothing_else_moved(self):
-        if hasattr(self, "store"):
-            assert self.store.get("plan:a").content == "basic"
+        expected = [commit for commit in whole if touches(commit)]
+        assert self.sessions[handle].history() == expected
+        assert self.sessions[handle].history(limit) == expected[:limit]
+
+    def why_and_bisect(self):
+        handle = self.any_handle()
+        session, items = self.sessions[handle], self.inorder(handle)
+        if items:
+            place = self.choose.randrange(len(items))
+            why = session.why(place)
+            assert (why.removed, why.node.content) == (False, items[place])
+            began = session.bisect(lambda found: items[place] in found)
+            (commit,) = session.store.log(at=began, limit=1)
+            befores = [(parent, False) for parent in commit.parents[:1]]
+            for at, holds in [(began, True), *befores]:
+                found = numbered(self.store.state_at(at), NAMES[handle])
+                assert (items[place] in found.values()) == holds
 
 
-Sessions.TestCase.settings = settings(
-    deadline=None, max_examples=15, stateful_step_count=30, suppress_health_check=list(HealthCheck)
-)
-TestSessions = Sessions.TestCase
+# What sets a counter back.
+PAST = ["merge_past_the_session", "revert"]
+
+
+@pytest.mark.parametrize("set_back", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_random_calls(seed, set_back):
+    sessions = Sessions(random.Random(seed), set_back)
+    for _ in range(80):
+        step = sessions.choose.choice(STEPS)
+        if set_back or step not in PAST:
+            getattr(sessions, step)()
+    sessions.done()
 
 
 @pytest.mark.parametrize("name", ["u1", "x" * 1100], ids=["short", "cut"])
