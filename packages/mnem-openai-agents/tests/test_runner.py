@@ -8,7 +8,19 @@ from unittest.mock import AsyncMock, MagicMock
 
 import mnem
 import pytest
-from agents import Agent, RunContextWrapper, Runner, function_tool, set_tracing_disabled
+from agents import (
+    Agent,
+    AgentsException,
+    GuardrailFunctionOutput,
+    RunConfig,
+    RunContextWrapper,
+    Runner,
+    SQLiteSession,
+    function_tool,
+    input_guardrail,
+    output_guardrail,
+    set_tracing_disabled,
+)
 from agents.extensions.memory.encrypt_session import EncryptedSession
 from agents.memory import OpenAIResponsesCompactionSession
 from agents.testing import ScriptedModel, assistant_message, function_call
@@ -157,6 +169,129 @@ def test_a_hypothesis_is_tried_and_dropped(store, session):
     assert store.delete_branch("what-if")
 
 
+@function_tool
+def broken(x: int) -> str:
+    raise RuntimeError("no")
+
+
+@input_guardrail
+async def refuses_the_question(context, agent, question):
+    return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
+
+
+@output_guardrail
+async def refuses_the_answer(context, agent, answer):
+    return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
+
+
+async def streamed(agent, session, *, leave_after=None):
+    stream = Runner.run_streamed(agent, "Go", session=session)
+    seen = 0
+    async for _ in stream.stream_events():
+        seen += 1
+        if seen == leave_after:
+            stream.cancel()
+
+
+def agent_with(*steps, **options):
+    return Agent(
+        name="front", model=ScriptedModel(list(steps)), tools=[find_plan, broken], **options
+    )
+
+
+def handed_over(session):
+    billing = Agent(name="billing", model=ScriptedModel([[assistant_message("Billing.")]]))
+    call = [function_call("transfer_to_billing", {}, call_id="h1")]
+    go(agent_with(call, handoffs=[billing]), "Go", session=session)
+
+
+def asked_another(session):
+    """An agent that is a tool, on the session of the one that asks."""
+    inner = Agent(name="inner", model=ScriptedModel([[assistant_message("Inner.")]]))
+    outer = agent_with([function_call("ask", {"input": "?"}, call_id="a1")], SAID)
+    outer.tools = [inner.as_tool("ask", "asks", session=session)]
+    go(outer, "Go", session=session)
+
+
+def rejected(session):
+    @function_tool(needs_approval=True)
+    def refund(order: int) -> str:
+        return f"refunded {order}"
+
+    agent = agent_with([function_call("refund", {"order": 7}, call_id="r1"), *calling(1)], SAID)
+    agent.tools = [refund, find_plan]
+    paused = go(agent, "Go", session=session)
+    state = paused.to_state()
+    state.reject(paused.interruptions[0])
+    go(agent, state, session=session)
+
+
+def chosen(session):
+    config = RunConfig(session_input_callback=lambda history, new: [*new, *history[-1:]])
+    agent = agent_with(SAID, SAID)
+    for _ in range(2):
+        go(agent, [{"role": "user", "content": "Go"}], session=session, run_config=config)
+
+
+SAID = [assistant_message("Done.")]
+RUNS = {
+    "streamed": (lambda s: asyncio.run(streamed(agent_with(calling(1), SAID), s)), [1, 2, 1]),
+    "streamed and left": (
+        lambda s: asyncio.run(streamed(agent_with(calling(1), SAID), s, leave_after=2)),
+        [1],
+    ),
+    "handed over": (handed_over, [1, 2, 1]),
+    "asked another": (asked_another, [1, 1, 1, 2, 1]),
+    "rejected": (rejected, [1, 3, 1, 1]),
+    "chosen": (chosen, [1, 1, 1, 1]),
+    "a broken tool beside others": (
+        lambda s: go(
+            agent_with(
+                [*calling(1), *calling(2, "c2"), function_call("broken", {"x": 1}, call_id="c3")],
+                SAID,
+            ),
+            "Go",
+            session=s,
+        ),
+        [1, 6, 1],
+    ),
+    "too many turns": (
+        lambda s: go(agent_with(calling(1), calling(2, "c2")), "Go", session=s, max_turns=1),
+        [1, 2],
+    ),
+    "question refused": (
+        lambda s: go(agent_with(SAID, input_guardrails=[refuses_the_question]), "Go", session=s),
+        [1],
+    ),
+    "answer refused": (
+        lambda s: go(
+            agent_with(calling(1), SAID, output_guardrails=[refuses_the_answer]), "Go", session=s
+        ),
+        [1, 2],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_whatever_becomes_of_a_run_is_kept_as_by_sqlite(store, name):
+    """The same items, however it ended, and each write of the runner is a commit."""
+    work, sizes = RUNS[name]
+    ended, items = [], []
+    theirs = SQLiteSession("u1")
+    for session in (theirs, MnemosyneSession(store, "u1")):
+        try:
+            work(session)
+            ended.append(None)
+        except AgentsException as error:
+            ended.append(type(error))
+        items.append(asyncio.run(session.get_items()))
+    theirs.close()
+    assert ended[0] is ended[1]
+    assert items[0] == items[1]
+    messages = [commit.message for commit in reversed(store.log())]
+    assert messages == [f"add {size} item{'s' * (size > 1)} to u1" for size in sizes]
+
+
 def test_the_encrypted_wrapper(store):
     inner = MnemosyneSession(store, "u1")
     session = EncryptedSession("u1", inner, encryption_key="a secret that is long enough")
@@ -173,6 +308,17 @@ def test_the_encrypted_wrapper(store):
     assert len(asyncio.run(session.get_items(2))) == 2
     asyncio.run(session.clear_session())
     assert asyncio.run(inner.get_items()) == []
+
+
+def test_a_pop_with_a_wrong_key_is_history(store):
+    inner = MnemosyneSession(store, "u1")
+    right, wrong = (EncryptedSession("u1", inner, encryption_key=key * 32) for key in "rw")
+    asyncio.run(right.add_items([{"role": "user", "content": text} for text in "ab"]))
+    before = store.head_commit()
+    assert asyncio.run(wrong.pop_item()) is None
+    assert [commit.message for commit in store.log()[:2]] == ["pop from u1"] * 2
+    inner.switch(inner.branch("before", start=before))
+    assert [item["content"] for item in asyncio.run(right.get_items())] == ["a", "b"]
 
 
 def test_the_compaction_wrapper(store):

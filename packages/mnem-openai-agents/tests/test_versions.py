@@ -1,4 +1,7 @@
-"""What the session has beyond the SDK's protocol: provenance, branches, history."""
+"""What the session has beyond the SDK's protocol: provenance, branches, history.
+
+Long: its promises are many, and short tests that share their helpers.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import json
 
 import mnem
 import pytest
+from mnem import keys
 from mnem_openai_agents import MnemosyneSession
 
 
@@ -338,6 +342,12 @@ def test_why(store, session):
         session.why("u1:0000000009")
     with pytest.raises(mnem.InvalidRefError):
         session.why("u1:0000000002", at=first)
+    # A place is one among the items of then.
+    assert session.why(-1, at=first).node.content == {"role": "assistant", "content": "a!"}
+    asyncio.run(session.clear_session())
+    assert session.why(2, at=second).node.content == user("b")
+    with pytest.raises(IndexError, match=r"no item 2 .*, which has 2"):
+        session.why(2, at=first)
     add(session, {"v": float("inf")})
     assert session.why(-1).node.content == {"v": float("inf")}
 
@@ -420,10 +430,15 @@ def test_history_through_merges(store, session):
     assert [told(limit) for limit in range(8)] == [expected[:limit] for limit in range(8)]
 
 
-def test_a_number_that_anybody_wrote_names_no_billions(store, session):
+@pytest.mark.parametrize("name", ["u1", "x" * 1100], ids=["short", "cut"])
+def test_a_number_that_anybody_wrote_names_no_billions(store, name):
+    session = MnemosyneSession(store, name)
     talk(session, "a")
-    store.write({"u1:_seq": "no number", "u1:9999999999": user("z")}, message="by hand")
-    assert [commit.message for commit in session.history()] == ["by hand", "add 2 items to u1"]
+    key = [name, "9999999999"]
+    last = {**user("z"), **({} if name == "u1" else {"mnem:key": key})}
+    store.write({keys.join(name, "_seq"): "no number", keys.join(*key): last}, message="by hand")
+    messages = [commit.message.split()[0] for commit in session.history()]
+    assert messages == [commit.message.split()[0] for commit in session.history(9)] == ["by", "add"]
 
 
 WRONG = {
@@ -434,6 +449,10 @@ WRONG = {
     "item": (lambda s: s.why(None), "item must be an int or a str, not None"),
     "branch": (lambda s: s.switch(7), "name must be a str, not int"),
     "new branch": (lambda s: s.branch(b"b"), "name must be a str, not bytes"),
+    "predicate of coroutines": (
+        lambda s: s.bisect(no_predicate),
+        "predicate must be a plain function, not a coroutine function",
+    ),
     "predicate": (lambda s: s.bisect("Utrecht"), "predicate must be callable, not str"),
     "session": (lambda s: MnemosyneSession(s.store, 7), "session_id must be a str, not int"),
     "author": (
@@ -442,6 +461,10 @@ WRONG = {
     ),
     "path": (lambda _: MnemosyneSession("u2", 7), "path must be a str or a path, not int"),
 }
+
+
+async def no_predicate(items):
+    return not items
 
 
 def add_as_told(session, items):

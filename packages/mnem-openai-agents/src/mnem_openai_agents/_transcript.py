@@ -56,7 +56,6 @@ class Transcript:
         self._read = read
         self._prefix = keys.prefix(session_id)
         self._cut = not self._prefix.endswith(":")
-        self._ids: set[str] = set()
         # A session begun by a release that joined names as they are goes on under its ids.
         original = keys.unencoded(session_id, COUNTER)
         if original is not None and original in read(original, 1):
@@ -74,21 +73,14 @@ class Transcript:
         """The id of an item's node, and its key where the id is cut."""
         return self.key(f"{number:0{_DIGITS}d}")
 
-    def owns(self, id: str) -> bool:
-        """Whether an id is one of this session's, also of an item that is gone."""
-        if not self._cut:
-            return id.startswith(self._prefix) and _is_name(id.removeprefix(self._prefix))
-        if not self._ids:
-            numbers = (self.item(number)[0] for number in range(self.end()))
-            self._ids = {self.key(COUNTER)[0], *numbers}
-        return id in self._ids
+    @property
+    def prefix(self) -> str:
+        """What the id of each of its nodes begins with."""
+        return self._prefix
 
-    def ids(self, most: int) -> list[str] | None:
-        """The ids of every node it ever had; ``None`` of more than so many items."""
-        end = self.end()
-        if end > most:
-            return None
-        return [self.key(COUNTER)[0], *(self.item(number)[0] for number in range(end))]
+    def owns(self, id: str, content: Any) -> bool:
+        """Whether a node of this id and content is one of this session's."""
+        return id.startswith(self._prefix) and _is_name(self._name(id, content))
 
     def all(self) -> list[tuple[int, MemoryNode]]:
         """Every item's number and node, oldest first."""
@@ -96,23 +88,10 @@ class Transcript:
 
     def newest_first(self) -> Iterator[tuple[int, MemoryNode]]:
         """Every item's number and node, newest first; reads ten at a time."""
-        return self._before(self.end())
-
-    def end(self) -> int:
-        """The number of the next item; larger than that of any item there is."""
-        id, _ = self.key(COUNTER)
-        number = counted(self._read(id, 1).get(id))
-        # Whoever merged past the adapter may have left a counter that is behind, or none.
-        if number is not None and not self._read(self.item(number)[0], 1):
-            return number
-        newest = next(self._before(NUMBERS), None)
-        return max(number or 0, 0 if newest is None else newest[0] + 1)
-
-    def _before(self, end: int) -> Iterator[tuple[int, MemoryNode]]:
         if self._cut:
             yield from reversed(self.all())
             return
-        tens = (end - 1) // 10
+        tens = (NUMBERS - 1) // 10
         while tens >= 0:
             digits = f"{tens:0{_TENS}d}"
             found = self._read(self._prefix + digits, None)
@@ -125,6 +104,14 @@ class Transcript:
                 found = self._read(self._prefix + last, None)
             yield from reversed(self._numbered(found))
             tens -= 1
+
+    def end(self) -> int:
+        """The number of the next item; larger than that of any item there is."""
+        id, _ = self.key(COUNTER)
+        number = counted(self._read(id, 1).get(id)) or 0
+        # Whoever merged or reverted past the adapter may have left a counter that is behind.
+        newest = next(self.newest_first(), None)
+        return number if newest is None else max(number, newest[0] + 1)
 
     def _last_tens(self, head: str, limit: str) -> str | None:
         """The largest tens up to ``limit`` that begin with ``head`` and have a node."""

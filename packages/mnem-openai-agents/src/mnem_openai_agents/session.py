@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from inspect import iscoroutinefunction
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -104,13 +105,15 @@ class MnemosyneSession:
         # A name that can be no key is refused before a store is made for it.
         keys.prefix(session_id)
         self.session_id = session_id
-        self.session_settings = coerce_session_settings(session_settings or SessionSettings())
+        self.session_settings = coerce_session_settings(
+            SessionSettings() if session_settings is None else session_settings
+        )
         self._author = author
         # A store that was given is its giver's to close.
         self._owned = not isinstance(given, mnem.Store)
         self._given = given if isinstance(given, mnem.Store) else _open(given)
         try:
-            self._store = self._given.on(branch or _branch_of(self._given))
+            self._store = self._given.on(_branch_of(self._given) if branch is None else branch)
         except BaseException:
             self._let_go()
             raise
@@ -339,14 +342,14 @@ class MnemosyneSession:
         ['customer-4821:0000000000']
         """
         store = self._store
-        items = self._at(store, store.head_commit()).all()
-        return [node.id for _, node, _ in _readable(items)]
+        return self._ids(store, store.head_commit())
 
     def why(self, item: int | str, at: str | None = None) -> mnem.Blame:
         """Which commit set an item, and where it came from: see :meth:`mnem.Store.blame`.
 
-        ``item`` is a place in :meth:`item_ids`, such as -1 for the newest, or a node id, also of
-        an item that is gone. IndexError when there is no such place.
+        ``item`` is a place among the items, such as -1 for the newest, or a node id, also of an
+        item that is gone. ``at`` is a revision to look from, the newest commit unless given; a
+        place is one among the items of then. IndexError when there is no such place.
 
         >>> import asyncio
         >>> session = MnemosyneSession("customer-4821", author="front-desk")
@@ -356,15 +359,16 @@ class MnemosyneSession:
         >>> why.removed, why.node.content["content"]
         (True, 'Hello')
         """
+        store = self._store
         if isinstance(item, int):
-            ids = self.item_ids()
+            ids = self._ids(store, store.head_commit() if at is None else at)
             if not -len(ids) <= item < len(ids):
                 raise IndexError(
                     f"no item {item} in session {self.session_id!r}, which has {len(ids)}"
                 )
             item = ids[item]
         _expect("item", item, str, "an int or a str")
-        blame = self._store.blame(item, at)
+        blame = store.blame(item, at)
         try:
             return replace(blame, node=replace(blame.node, content=restored(blame.node.content)))
         except ValueError:
@@ -390,6 +394,9 @@ class MnemosyneSession:
         True
         """
         _expect("predicate", predicate, Callable, "callable")
+        if iscoroutinefunction(predicate):
+            # What it returns is true of anything.
+            raise TypeError("predicate must be a plain function, not a coroutine function")
 
         def holds(memory: dict[str, MemoryNode]) -> bool:
             def read(prefix: str, limit: int | None) -> dict[str, MemoryNode]:
@@ -423,7 +430,7 @@ class MnemosyneSession:
             touching = [commit for commit in newest if _touches(store, transcript, commit)]
             if len(touching) >= limit or len(newest) < _NEWEST:
                 return touching[:limit]
-        if (ids := transcript.ids(_MOST)) is not None:
+        if (ids := _ever(store, tip, transcript)) is not None:
             return store.log(at=tip, node=ids, limit=limit)
         # Whoever wrote such a number is no reason to name all below it.
         return [commit for commit in store.log(at=tip) if _touches(store, transcript, commit)][
@@ -451,11 +458,14 @@ class MnemosyneSession:
 
         return Transcript(self.session_id, read)
 
+    def _ids(self, store: mnem.Store, commit: str | None) -> list[str]:
+        return [node.id for _, node, _ in _readable(self._at(store, commit).all())]
+
     def _items(self, store: mnem.Store, limit: int | None) -> list[TResponseInputItem]:
         transcript = self._at(store, store.head_commit())
         if limit is None or limit < 0:
             return _values(_readable(transcript.all()))
-        newest = islice(_readable(transcript.newest_first()), limit)
+        newest = islice(_readable(transcript.newest_first()), min(limit, NUMBERS))
         return _values(reversed(list(newest)))
 
     def _add(self, store: mnem.Store, items: list[Any], author: str) -> None:
@@ -587,10 +597,29 @@ def _branch_of(store: mnem.Store) -> str:
 
 def _touches(store: mnem.Store, transcript: Transcript, commit: mnem.Commit) -> bool:
     """Whether a commit says of one of a session's nodes what no parent says."""
-    changed = [id for id in store.changed_by(commit.id) if transcript.owns(id)]
-    if changed and len(commit.parents) > 1:
-        return store.log(at=commit.id, node=changed, limit=1) == [commit]
-    return bool(changed)
+
+    def content(id: str) -> Any:
+        moments = (commit.id, *commit.parents[:1])
+        found = (store.state_at(moment, prefix=id, limit=1).get(id) for moment in moments)
+        return next((node.content for node in found if node is not None), None)
+
+    changed = (id for id in store.changed_by(commit.id) if id.startswith(transcript.prefix))
+    owned = (id for id in changed if transcript.owns(id, content(id)))
+    if len(commit.parents) > 1:
+        return store.log(at=commit.id, node=owned, limit=1) == [commit]
+    return next(owned, None) is not None
+
+
+def _ever(store: mnem.Store, tip: str, transcript: Transcript) -> list[str] | None:
+    """The ids of every node a session ever had; ``None`` of more than so many items."""
+    end = transcript.end()
+    # Who takes a commit back sets the counter back; the numbers above it have a past too.
+    while end <= _MOST:
+        above = [transcript.item(number)[0] for number in range(end, end + _NEWEST)]
+        if not store.log(at=tip, node=above, limit=1):
+            return [transcript.key(COUNTER)[0], *(transcript.item(n)[0] for n in range(end))]
+        end += _NEWEST
+    return None
 
 
 def _readable(
