@@ -7,19 +7,16 @@ cut and sort by their hashes: then the nodes keep their key, and what is found i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mnem import keys
 
 from ._items import restored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from mnem import MemoryNode
-
-    # The nodes of one moment whose ids begin with a prefix, in order, at most so many.
-    Read = Callable[[str, int | None], dict[str, MemoryNode]]
 
 __all__ = ["COUNTER", "NUMBERS", "Transcript", "counted", "is_counter"]
 
@@ -28,6 +25,14 @@ _DIGITS = 10
 NUMBERS = 10**_DIGITS
 # The tens that a number stands in, as digits: what ids are read by.
 _TENS = _DIGITS - 1
+
+
+class Read(Protocol):
+    """Reads nodes of one moment by the beginning of their ids: see :meth:`mnem.Store.memory`."""
+
+    def __call__(
+        self, prefix: str, limit: int | None = None, after: str | None = None
+    ) -> dict[str, MemoryNode]: ...
 
 
 def is_counter(node: MemoryNode) -> bool:
@@ -84,34 +89,41 @@ class Transcript:
 
     def all(self) -> list[tuple[int, MemoryNode]]:
         """Every item's number and node, oldest first."""
-        return self._numbered(self._read(self._prefix, None))
+        return self._numbered(self._read(self._prefix))
 
     def newest_first(self) -> Iterator[tuple[int, MemoryNode]]:
         """Every item's number and node, newest first; reads ten at a time."""
+        return self._before(self.end())
+
+    def end(self) -> int:
+        """The number of the next item; larger than that of any item there is."""
+        counter, _ = self.key(COUNTER)
+        number = counted(self._read(counter, 1).get(counter)) or 0
+        if not self._cut:
+            last = self._prefix if number == 0 else self.item(number - 1)[0]
+            if self._read(self._prefix, 1, last).keys() <= {counter}:
+                return number
+        # Whoever merged or reverted past the adapter may have left a counter that is behind.
+        newest = next(self._before(NUMBERS), None)
+        return number if newest is None else max(number, newest[0] + 1)
+
+    def _before(self, end: int) -> Iterator[tuple[int, MemoryNode]]:
         if self._cut:
             yield from reversed(self.all())
             return
-        tens = (NUMBERS - 1) // 10
+        tens = (end - 1) // 10
         while tens >= 0:
             digits = f"{tens:0{_TENS}d}"
-            found = self._read(self._prefix + digits, None)
+            found = self._read(self._prefix + digits)
             if not found:
                 # A gap of any length is passed over by the beginnings of ids.
                 last = self._last_tens("", digits)
                 if last is None:
                     return
                 tens = int(last)
-                found = self._read(self._prefix + last, None)
+                found = self._read(self._prefix + last)
             yield from reversed(self._numbered(found))
             tens -= 1
-
-    def end(self) -> int:
-        """The number of the next item; larger than that of any item there is."""
-        id, _ = self.key(COUNTER)
-        number = counted(self._read(id, 1).get(id)) or 0
-        # Whoever merged or reverted past the adapter may have left a counter that is behind.
-        newest = next(self.newest_first(), None)
-        return number if newest is None else max(number, newest[0] + 1)
 
     def _last_tens(self, head: str, limit: str) -> str | None:
         """The largest tens up to ``limit`` that begin with ``head`` and have a node."""

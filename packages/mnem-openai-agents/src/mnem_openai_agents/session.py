@@ -399,9 +399,11 @@ class MnemosyneSession:
             raise TypeError("predicate must be a plain function, not a coroutine function")
 
         def holds(memory: dict[str, MemoryNode]) -> bool:
-            def read(prefix: str, limit: int | None) -> dict[str, MemoryNode]:
-                found = (pair for pair in memory.items() if pair[0].startswith(prefix))
-                return dict(islice(found, limit))
+            def read(
+                prefix: str, limit: int | None = None, after: str | None = None
+            ) -> dict[str, MemoryNode]:
+                ids = (id for id in memory if id.startswith(prefix) and id > (after or ""))
+                return {id: memory[id] for id in islice(ids, limit)}
 
             return predicate(_values(_readable(Transcript(self.session_id, read).all())))
 
@@ -451,10 +453,12 @@ class MnemosyneSession:
         return self._author if isinstance(self._author, str) else self._author(wrapper)
 
     def _at(self, store: mnem.Store, commit: str | None) -> Transcript:
-        def read(prefix: str, limit: int | None) -> dict[str, MemoryNode]:
+        def read(
+            prefix: str, limit: int | None = None, after: str | None = None
+        ) -> dict[str, MemoryNode]:
             if commit is None:
                 return {}
-            return store.state_at(commit, prefix=prefix, limit=limit)
+            return store.state_at(commit, prefix=prefix, after=after, limit=limit)
 
         return Transcript(self.session_id, read)
 
