@@ -72,6 +72,7 @@ def decide(conflict: mnem.Conflict) -> str:
 
 def investigate(store: mnem.Store) -> None:
     """Each agent writes to its own branch; they share the empty question they start from."""
+    print("Each agent looks on a branch of its own")
     mnem.agents.remember(
         store, "incident:cause", None, summary="open the incident", author="lead", time_ms=START
     )
@@ -81,30 +82,37 @@ def investigate(store: mnem.Store) -> None:
             mnem.agents.remember(
                 branch, node, content, author=agent, time_ms=START + minute * MINUTE, **provenance
             )
-        print(f"{agent:<8} {len(findings)} findings")
+        print(f"  {agent}: {', '.join(node for _, node, _, _ in findings)}")
 
 
 def join(store: mnem.Store) -> None:
     """Merges the branches one after the other, answering what they disagree on."""
+    print("The branches are merged, one after the other")
     for number, agent in enumerate(FINDINGS):
         time_ms = START + (20 + number) * MINUTE
         result = store.merge(agent, author="lead", time_ms=time_ms)
         answers: dict[str, str | mnem.MemoryNode] = {}
         for conflict in result.conflicts:
             answers[conflict.id] = decide(conflict)
-            print(f"{agent:<8} {conflict.kind} on {conflict.id}: {answers[conflict.id]}")
+            print(f"  {agent}: a conflict on {conflict.id} ({conflict.kind})")
+            for side, node in (("ours", conflict.ours), ("theirs", conflict.theirs)):
+                if node:
+                    mark = "*" if side == answers[conflict.id] else " "
+                    print(f"    {mark} {side:<6} {node.content} ({node.provenance.source})")
         if answers:
             result = store.merge(agent, resolutions=answers, author="lead", time_ms=time_ms)
-        print(f"{agent:<8} {result.status} {(result.commit or '')[:12]}")
+        print(f"  {agent}: {result.status} {(result.commit or '')[:12]}")
 
 
 def report(store: mnem.Store) -> None:
     """The retrospective, each sentence with its author, and what was believed on the way."""
+    print("The retrospective, each line with who found it and where")
     commits = {commit.id: commit for commit in store.log()}
     for node in mnem.agents.recall(store).values():
         why = store.blame(node.id)
-        print(f"{node.id}: {node.content} ({commits[why.commit].author}, {why.provenance.source})")
-    print("the cause, as it was believed:")
+        found = f"{commits[why.commit].author}, {why.provenance.source}"
+        print(f"  {node.id}: {node.content} ({found})")
+    print("The cause, as it was believed")
     believed = None
     for commit in reversed(store.log(first_parent=True)):
         cause = store.state_at(commit.id)["incident:cause"].content

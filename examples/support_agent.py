@@ -66,9 +66,11 @@ def trace(store: mnem.Store) -> None:
     """The guest disputes it: since when, by whom, and did it waver?"""
     belief = mnem.agents.recall(store, DOG)
     print("believed:", belief.content if belief else None)
+    print("since when, and did it waver?")
     messages = {commit.id: commit.message for commit in store.log()}
     for flip in store.flips(DOG, equals="no dogs"):
-        print(" ", "yes" if flip.holds else "no ", flip.commit[:12], messages[flip.commit])
+        says = "believed" if flip.holds else "not believed"
+        print(f"  {flip.commit[:12]} {says:<12} {messages[flip.commit]}")
     why = store.blame(DOG).provenance
     print("because of:", why.source, "-", why.observation)
     print("the phone desk has:", store.blame(DOG, "phone-desk").provenance.source)
@@ -86,7 +88,10 @@ def settle(store: mnem.Store) -> None:
     """Merge, and answer each conflict by where its sides came from."""
     result = store.merge("phone-desk")
     for conflict in result.conflicts:
-        print("conflict:", conflict.id, conflict.kind)
+        print(f"conflict on {conflict.id} ({conflict.kind})")
+        for node in (conflict.ours, conflict.theirs):
+            if node:
+                print(f"  {node.content!r}, from {node.provenance.source}")
     result = store.merge(
         "phone-desk",
         resolutions={conflict.id: decide(conflict) for conflict in result.conflicts},

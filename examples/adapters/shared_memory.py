@@ -3,9 +3,10 @@
 A LangGraph agent reads notes into the memory of a company that lets holiday homes; an agent of
 the OpenAI Agents SDK answers the phone. Both learn something about one house, and they disagree.
 The disagreement comes up when their branches meet, and is settled by where each side got it from.
-The models are scripted, so that nothing leaves the machine. Run it with both adapters installed:
+The models are scripted, so that nothing leaves the machine. Run it with both adapters installed,
+from a checkout:
 
-    pip install mnem-langgraph mnem-openai-agents
+    pip install . ./packages/mnem-langgraph ./packages/mnem-openai-agents
     python examples/adapters/shared_memory.py
 """
 

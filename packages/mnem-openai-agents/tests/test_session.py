@@ -571,8 +571,19 @@ def test_a_path_without_a_store_gets_one(tmp_path):
     with mnem.open(tmp_path / "deep" / "sessions.db") as store:
         assert store.get("u1:0000000000").content == user("a")
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(mnem.MnemError, match="file"):
+    with pytest.raises(mnem.StoreIoError, match=r"/file, which is a file$") as caught:
         MnemosyneSession("u1", tmp_path / "file")
+    assert "a store is a directory" in caught.value.hint
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_items_of_an_older_session_are_taken_over(store, session):
+    older = SQLiteSession("u1")
+    add(older, *ITEMS)
+    run(session.add_items(run(older.get_items())))
+    assert exactly(run(session.get_items())) == exactly(run(older.get_items()))
+    assert len(store.log()) == 1
+    older.close()
 
 
 def test_in_memory_each_has_its_own():

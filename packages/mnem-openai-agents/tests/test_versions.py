@@ -327,6 +327,20 @@ def test_a_branch_that_cannot_be_cleared_is_not_left(store, session, monkeypatch
     assert [name for name, _ in store.branches()] == ["main"]
 
 
+def test_an_add_in_the_middle_is_reverted_with_one_answer(store, session):
+    """As the README and the guide say."""
+    talk(session, "a")
+    wrong = MnemosyneSession(store, "u1", author="misread")
+    talk(wrong, "b")
+    talk(session, "c")
+    for back in (store.revert, lambda _, **answer: store.undo(by="misread", **answer)):
+        assert [conflict.id for conflict in back("HEAD~1").conflicts] == ["u1:_seq"]
+    assert store.undo(by="misread", resolutions={"u1:_seq": "ours"}).status == "reverted"
+    talk(session, "d")
+    assert texts(session) == ["a", "a!", "c", "c!", "d", "d!"]
+    assert session.item_ids()[-1] == "u1:0000000007"
+
+
 # ---- history ----
 
 

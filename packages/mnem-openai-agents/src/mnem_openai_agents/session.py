@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from inspect import iscoroutinefunction
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import mnem
@@ -42,8 +43,8 @@ class MnemosyneSession:
 
     ``MnemosyneSession(store, session_id)`` is one of many sessions on an open store;
     ``MnemosyneSession(session_id, path)`` opens the store at a directory or above it and makes
-    one where there is none. The default ``":memory:"`` is a store of its own, gone when the
-    session is closed.
+    one where there is none; ``db_path`` is another name of ``path``. The default ``":memory:"``
+    is a store of its own, gone when the session is closed.
 
     ``branch`` is the branch it reads and writes, HEAD's unless given. ``author`` is the author
     of its commits, or a function that gives one for the context of the run
@@ -582,6 +583,12 @@ def _open(path: str | os.PathLike[str]) -> mnem.Store:
     try:
         return mnem.open(path)
     except mnem.NoStoreError:
+        if Path(path).is_file():
+            raise mnem.StoreIoError(
+                f"cannot make a store at {path}, which is a file",
+                hint="a store is a directory: name another; items of an older session are taken"
+                " over by `await session.add_items(await older.get_items())`",
+            ) from None
         try:
             return mnem.init(path)
         except mnem.StoreExistsError:
