@@ -110,15 +110,16 @@ def init(
     default_branch: str | None = None,
     reproducible: bool = False,
     allow_network: bool = False,
+    exist_ok: bool = False,
 ) -> Store:
     """Make a store in a directory, which is made too when it is missing, and open it.
 
     ``default_branch`` is ``"main"`` unless given. A ``reproducible`` store draws no salts: ids
     depend on the content alone, so an erased value could be guessed back from its id.
     ``":memory:"`` makes a store in memory. StoreExistsError when there is one at the directory
-    or above; StoreIoError when it cannot be written; InvalidRefError for a branch name that
-    is not valid. A file system of the network is StoreIoError too, unless ``allow_network``:
-    see :func:`mnem.open`.
+    or above; with ``exist_ok`` one at the directory itself is opened. StoreIoError when it cannot
+    be written; InvalidRefError for a branch name that is not valid. A file system of the network
+    is StoreIoError too, unless ``allow_network``: see :func:`mnem.open`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -131,6 +132,7 @@ def init(
         default_branch=default_branch,
         reproducible=reproducible,
         allow_network=allow_network,
+        exist_ok=exist_ok,
     )
 
 

@@ -14,7 +14,7 @@ from weakref import WeakSet
 from . import _mnem
 from ._history import History
 from ._scopes import BranchScope, LocalRows
-from .errors import InvalidRefError, expect
+from .errors import InvalidRefError, StoreExistsError, expect
 from .types import MemoryNode, Provenance
 
 if TYPE_CHECKING:
@@ -100,15 +100,27 @@ class Store(History):
         default_branch: str | None = None,
         reproducible: bool = False,
         allow_network: bool = False,
+        exist_ok: bool = False,
     ) -> Self:
         """Make a store and open it: see :func:`mnem.init`.
 
         >>> mnem.Store.init(":memory:", default_branch="trunk").head()
         'ref: trunk'
         """
+        expect("exist_ok", exist_ok, bool, "a bool")
         if _is_memory(path):
             return cls(_mnem.in_memory(default_branch, reproducible))
-        return cls(_mnem.init(path, default_branch, reproducible, allow_network))
+        try:
+            return cls(_mnem.init(path, default_branch, reproducible, allow_network))
+        except StoreExistsError:
+            if not exist_ok:
+                raise
+            store = cls.open(path, allow_network=allow_network)
+            # One above the directory is another one.
+            if Path(path).is_dir() and Path(path).samefile(store.root):
+                return store
+            store.close()
+            raise
 
     @classmethod
     def open(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 pty = pytest.importorskip("pty", reason="there are pseudo-terminals on Unix only")
+termios = pytest.importorskip("termios", reason="there are pseudo-terminals on Unix only")
 
 COMMAND = Path(sys.executable).with_name("mnem")
 
@@ -38,6 +40,9 @@ def at_a_terminal(*words: str, keys: bytes, cwd: Path) -> tuple[int, str]:
             break
         shown += read
         if shown.endswith((b"q ends --", b"[y/N] ")) and waiting:
+            # Before the command reads single keys, the terminal takes a Ctrl-C for itself.
+            while process.poll() is None and termios.tcgetattr(ours)[3] & termios.ICANON:
+                time.sleep(0.001)
             os.write(ours, bytes([waiting.pop(0)]))
     os.close(ours)
     return process.wait(), shown.decode()

@@ -277,6 +277,13 @@ def test_random_calls_agree_with_a_list(store, name):
     assert store.verify().ok
 
 
+def test_a_path_below_another_store_is_refused(tmp_path):
+    mnem.init(tmp_path).close()
+    with pytest.raises(mnem.StoreExistsError, match=r"\.mnem, above"):
+        MnemosyneSession("u1", tmp_path / "sessions")
+    assert not (tmp_path / "sessions").exists()
+
+
 def test_a_long_gap_is_passed_over_by_few_reads(store, session, monkeypatch):
     store.write(
         {"u1:0000000003": user("old"), "u1:_seq": 1_234_567_890, "u1:000000x": "foreign"},

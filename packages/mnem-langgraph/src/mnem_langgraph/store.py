@@ -13,7 +13,6 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import mnem
@@ -138,14 +137,7 @@ class MnemosyneStore(BaseStore):
         ...     memories.list_namespaces()
         []
         """
-        try:
-            mnem.init(conn_string).close()
-        except mnem.StoreExistsError:
-            # Also where another process makes it meanwhile.
-            with mnem.open(conn_string) as there:
-                here = Path(conn_string)
-                if not (here.exists() and here.samefile(there.root)):
-                    raise
+        mnem.init(conn_string, exist_ok=True).close()
         return cls(conn_string, index=index, ttl=ttl, author=author, branch=branch)
 
     def setup(self) -> _Done:

@@ -42,8 +42,8 @@ class MnemosyneSession:
     """A session whose every change is a commit, for ``Runner.run(..., session=session)``.
 
     ``MnemosyneSession(store, session_id)`` is one of many sessions on an open store;
-    ``MnemosyneSession(session_id, path)`` opens the store at a directory or above it and makes
-    one where there is none; ``db_path`` is another name of ``path``. The default ``":memory:"``
+    ``MnemosyneSession(session_id, path)`` opens the store at a directory and makes one where
+    there is none; ``db_path`` is another name of ``path``. The default ``":memory:"``
     is a store of its own, gone when the session is closed.
 
     ``branch`` is the branch it reads and writes, HEAD's unless given. ``author`` is the author
@@ -580,20 +580,13 @@ _on_store.__qualname__ = _at_path.__qualname__ = "MnemosyneSession"
 
 
 def _open(path: str | os.PathLike[str]) -> mnem.Store:
-    try:
-        return mnem.open(path)
-    except mnem.NoStoreError:
-        if Path(path).is_file():
-            raise mnem.StoreIoError(
-                f"cannot make a store at {path}, which is a file",
-                hint="a store is a directory: name another; items of an older session are taken"
-                " over by `await session.add_items(await older.get_items())`",
-            ) from None
-        try:
-            return mnem.init(path)
-        except mnem.StoreExistsError:
-            # Another process made it meanwhile.
-            return mnem.open(path)
+    if Path(path).is_file():
+        raise mnem.StoreIoError(
+            f"cannot make a store at {path}, which is a file",
+            hint="a store is a directory: name another; items of an older session are taken"
+            " over by `await session.add_items(await older.get_items())`",
+        )
+    return mnem.init(path, exist_ok=True)
 
 
 def _branch_of(store: mnem.Store) -> str:
