@@ -683,7 +683,8 @@ class Store(History):
 
         It holds every commit that a branch or HEAD reaches, the branches and HEAD. The reflog,
         staging and local rows stay behind. The file is there whole or as it was. StoreIoError
-        when it cannot be written; InvalidRefError when something stands there that is no file.
+        when it cannot be written; InvalidRefError when something stands there that is no file, and
+        among the files of a store.
 
         >>> import tempfile, pathlib
         >>> with tempfile.TemporaryDirectory() as directory:

@@ -87,6 +87,17 @@ def test_refused(told, tmp_path, bytes_of):
         told.export(tmp_path / "no/such/place")
 
 
+def test_an_export_is_never_among_the_files_of_a_store(told, tmp_path, bytes_of, monkeypatch):
+    before = bytes_of(told)
+    files = told.root / ".mnem"
+    (tmp_path / "link").symlink_to(files / "HEAD")
+    monkeypatch.chdir(files)
+    for place in (files / "store.redb", files / "new.jsonl", "config", tmp_path / "link"):
+        with pytest.raises(mnem.InvalidRefError, match="a store keeps its own files there"):
+            told.export(place)
+    assert bytes_of(told) == before
+
+
 def test_import_json(store, tmp_path):
     path = tmp_path / "known.json"
     path.write_text('{"plan": {"tier": "pro", "n": [1, 1.0]}, "seats": 3}')
