@@ -62,7 +62,7 @@ pub fn import_store(py: Python<'_>, src: Place, dest: Place) -> PyResult<PyStore
         }
         let (store, _) = py.detach(|| {
             let file = File::open(&src.0).map_err(|error| cannot_read(&src.0, error))?;
-            portable::import(&mut BufReader::new(file), &dest.0, system::environment(), |_| ())
+            portable::import(&mut BufReader::new(file), &dest.0, environment(false), |_| ())
         })?;
         Ok(PyStore(store))
     })
