@@ -234,7 +234,9 @@ def recall(
         return store.state_at(at, prefix=prefix, limit=limit)
     if prefix is not None or limit is not None:
         raise InvalidRefError("recall takes an id, or prefix and limit, not both")
-    return store.get(id) if at is None else store.state_at(at, prefix=id, limit=1).get(id)
+    if at is None:
+        return store.get(id)
+    return store.state_at(at, prefix=_text("id", id), limit=1).get(id)
 
 
 def import_chat(
