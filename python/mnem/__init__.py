@@ -172,7 +172,7 @@ def import_store(src: str | os.PathLike[str], dest: str | os.PathLike[str] = "."
     checked before the store is there: CorruptStoreError names the line of an export that was cut
     short or changed, and nothing is left behind. StoreExistsError when there is a store at
     ``dest`` or above; FormatVersionError when a newer release wrote the export; StoreIoError when
-    the disk refuses.
+    the disk refuses; InvalidRefError for ``":memory:"``.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as directory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import MnemError
+from .errors import InvalidRefError, MnemError, expect
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -46,6 +46,7 @@ class LocalRows:
         >>> rows.get(b"plan")
         b'today'
         """
+        expect("value", value, (bytes, bytearray), "bytes")
         self._handle.local_set(self._name, key, value)
 
     def delete(self, key: bytes) -> None:
@@ -80,7 +81,13 @@ class BranchScope:
         self._return_to = name
 
     def __enter__(self) -> Store:
-        self._return_to = self._store.head().removeprefix("ref: ")
+        here = self._store.head().removeprefix("ref: ")
+        if self._store.head_commit() is None:
+            raise InvalidRefError(
+                f"cannot go to {self._name} and come back: {here} has no commit yet",
+                hint="`mnem remember ID CONTENT` makes the first commit",
+            )
+        self._return_to = here
         self._store.checkout(self._name)
         return self._store
 

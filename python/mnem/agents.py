@@ -232,11 +232,11 @@ def recall(
     at = None if at is None else _text("at", at)
     if id is None:
         if at is None:
-            return store.memory(prefix=prefix, after=after, limit=limit)
-        return store.state_at(at, prefix=prefix, after=after, limit=limit)
     if (prefix, after, limit) != (None, None, None):
         raise InvalidRefError("recall takes an id, or prefix, after and limit, not both")
-    return store.get(id) if at is None else store.state_at(at, prefix=id, limit=1).get(id)
+    if at is None:
+        return store.get(id)
+    return store.state_at(at, prefix=_text("id", id), limit=1).get(id)
 
 
 def import_chat(

@@ -74,7 +74,8 @@ class Store(History):
     the ``working_`` reads show.
 
     A revision, wherever one is taken, is a branch, a commit id or a prefix of at least four
-    digits, ``HEAD``, with ``~N``, ``^N`` or ``@{TIME}`` after it.
+    digits, ``HEAD``, or where a branch was, ``BRANCH@{TIME}`` (``@{TIME}`` of this handle's); each
+    may have ``~N`` and ``^N`` after it.
 
     >>> with mnem.open(":memory:") as store:
     ...     _ = store.add("plan", "enterprise", provenance=mnem.Provenance(source="ticket-4821"))
@@ -84,6 +85,7 @@ class Store(History):
     """
 
     def __init__(self, handle: _mnem.Store) -> None:
+        expect("handle", handle, _mnem.Store, "what mnem.open(path) or mnem.init(path) makes")
         self._handle = handle
         _open_stores.add(self)
 
@@ -278,7 +280,7 @@ class Store(History):
 
         What is staged inside and not committed is dropped at the end of the block.
         InvalidRefError as for :meth:`new_branch`, and over staged changes, before the branch
-        is made.
+        is made; and to enter it from a branch without a commit, to which no way leads back.
 
         >>> store = mnem.open(":memory:")
         >>> _ = mnem.agents.remember(store, "plan", "basic")
@@ -349,7 +351,7 @@ class Store(History):
     def rm(self, node_id: str) -> None:
         """Stage the removal of a node; one that is only staged is unstaged.
 
-        InvalidRefError when working memory has no such node.
+        InvalidRefError when neither committed nor working memory has such a node.
 
         >>> store = mnem.open(":memory:")
         >>> _ = store.write({"plan": "basic"}, message="learn")
@@ -703,7 +705,8 @@ class Store(History):
 
         It holds every commit that a branch or HEAD reaches, the branches and HEAD. The reflog,
         staging and local rows stay behind. The file is there whole or as it was. StoreIoError
-        when it cannot be written; InvalidRefError when something stands there that is no file.
+        when it cannot be written; InvalidRefError when something stands there that is no file, and
+        among the files of a store.
 
         >>> import tempfile, pathlib
         >>> with tempfile.TemporaryDirectory() as directory:

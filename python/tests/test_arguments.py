@@ -196,6 +196,19 @@ def test_a_range_is_told_and_what_is_larger_than_memory_is_no_limit(store):
     assert store.head_commit() == commit
 
 
+def test_a_handle_is_not_made_of_a_path(tmp_path):
+    sentence = r"^handle must be what mnem.open\(path\) or mnem.init\(path\) makes, not str$"
+    with pytest.raises(TypeError, match=sentence):
+        mnem.Store(str(tmp_path))
+
+
+def test_recall_names_the_argument_that_it_is_told(store):
+    store.write({"a": 1}, message="learn")
+    for at in (None, "main"):
+        with pytest.raises(TypeError, match=r"^id must be a str, not bytes$"):
+            agents.recall(store, b"a", at=at)
+
+
 def test_a_mapping_is_asked_for_with_a_hint(store):
     for call, sentence in {
         lambda: store.write(["a"], message="learn"): (

@@ -63,7 +63,7 @@ def test_the_stream_says_what_is_left_out(told, tmp_path):
     assert header["salted"] is True
 
 
-def test_refused(told, tmp_path, bytes_of):
+def test_refused(told, tmp_path, bytes_of, monkeypatch):
     path = tmp_path / "memory.jsonl"
     told.export(path)
     lines = path.read_text().splitlines(keepends=True)
@@ -85,6 +85,20 @@ def test_refused(told, tmp_path, bytes_of):
         told.export(tmp_path)
     with pytest.raises(mnem.StoreIoError):
         told.export(tmp_path / "no/such/place")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(mnem.InvalidRefError, match="into a directory, not into memory"):
+        mnem.import_store(path, ":memory:")
+
+
+def test_an_export_is_never_among_the_files_of_a_store(told, tmp_path, bytes_of, monkeypatch):
+    before = bytes_of(told)
+    files = told.root / ".mnem"
+    (tmp_path / "link").symlink_to(files / "HEAD")
+    monkeypatch.chdir(files)
+    for place in (files / "store.redb", files / "new.jsonl", "config", tmp_path / "link"):
+        with pytest.raises(mnem.InvalidRefError, match="a store keeps its own files there"):
+            told.export(place)
+    assert bytes_of(told) == before
 
 
 def test_import_json(store, tmp_path):

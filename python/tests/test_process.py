@@ -44,6 +44,18 @@ def test_stores_are_closed_at_exit(tmp_path):
         assert other.get("a").content == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="what is open is not moved there")
+def test_a_store_that_was_moved_while_it_is_open(tmp_path):
+    first = mnem.init(tmp_path / "old")
+    agents.remember(first, "a", 1)
+    (tmp_path / "old").rename(tmp_path / "new")
+    with pytest.raises(mnem.ConflictError, match=r"/new: it was moved .*/old is gone"):
+        mnem.open(tmp_path / "new")
+    first.close()
+    with mnem.open(tmp_path / "new") as moved:
+        assert agents.recall(moved, "a").content == 1
+
+
 def test_a_dropped_handle_frees_its_store(tmp_path):
     store = mnem.init(tmp_path)
     program = "import sys, mnem; mnem.open(sys.argv[1], busy_timeout=0).close()"

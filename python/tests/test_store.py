@@ -328,6 +328,18 @@ def test_a_branch_scope_returns_where_it_came_from(store):
     assert [name for name, _ in store.branches()] == ["b", "c", "main"]
 
 
+def test_a_branch_scope_is_not_entered_where_no_way_leads_back(store):
+    """After the undo of the first commit HEAD is on a branch that there is no more."""
+    agents.remember(store, "a", 1)
+    store.new_branch("other")
+    assert store.undo().commit is None
+    scope = store.branch("b", start="other")
+    with pytest.raises(mnem.InvalidRefError, match="main has no commit yet"), scope:
+        agents.remember(store, "a", 2)
+    assert (store.head(), store.get("a")) == ("ref: main", None)
+    assert store.on("b").get("a").content == 1
+
+
 def test_a_branch_scope_over_drafts_makes_no_branch(store):
     agents.remember(store, "a", 1)
     for draft in (lambda: store.add("draft", 1), lambda: store.rm("a")):
@@ -410,6 +422,14 @@ def test_local_rows(store):
     with mnem.open(store.root) as other:
         assert other.local("vec").items() == [(b"a", b"another's")]
     assert store.log() == []
+
+
+def test_a_local_row_is_deleted_by_delete_alone(store):
+    rows = store.local("vectors")
+    rows.set(b"a", bytearray(b"1"))
+    with pytest.raises(mnem.InvalidRefError, match=r"^value must be bytes, not None$"):
+        rows.set(b"a", None)
+    assert rows.items() == [(b"a", b"1")]
 
 
 def test_local_rows_land_with_a_write_or_not_at_all(store):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import subprocess
 import sys
@@ -93,46 +94,51 @@ def test_a_stopped_holder_is_named(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process there is sent no interrupt")
-@pytest.mark.parametrize("call", ["open", "write", "scan"])
+@pytest.mark.parametrize("call", ["open", "write", "scan", "write to an imported"])
 def test_an_interrupt_ends_a_wait(tmp_path, call):
     fcntl = pytest.importorskip("fcntl")
-    with mnem.init(tmp_path) as store:
+    agent, memory = tmp_path / "agent", tmp_path / "memory.jsonl"
+    with mnem.init(agent) as store:
         # So many that another thread reads them.
         store.write({f"n{number}": number for number in range(5_000)}, message="many")
+        store.export(memory)
+    if call == "write to an imported":
+        shutil.rmtree(agent)
     program = (
         # A job in the background is begun with the signal ignored.
         "import signal, sys, mnem\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def opened(): return mnem.open(sys.argv[1], busy_timeout=600)\n"
+        "if sys.argv[2] == 'write to an imported':\n"
+        "    made = mnem.import_store(sys.argv[3], sys.argv[1])\n"
         "store = None if sys.argv[2] == 'open' else opened()\n"
         "tip = store and store.head_commit()\n"
         # What is read without the file: the commit and its tree, and of no node what it says.
         "if tip: store.changed_by(tip)\n"
         "calls = {'open': opened, 'scan': lambda: store.state_at(tip)}\n"
         "calls['write'] = lambda: store.write({'b': 1}, message='m')\n"
+        "calls['write to an imported'] = calls['write']\n"
         "print('ready', flush=True)\n"
         "sys.stdin.readline()\n"
         "print('waits', flush=True)\n"
         "try: calls[sys.argv[2]]()\n"
         "except KeyboardInterrupt: print('interrupted', flush=True)\n"
     )
-    with (
-        (tmp_path / ".mnem" / "lock").open() as lock,
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(tmp_path), call],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as waiter,
-    ):
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(agent), call, str(memory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as waiter:
         try:
             assert waiter.stdout.readline() == "ready\n"
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            waiter.stdin.write("go\n")
-            waiter.stdin.flush()
-            assert waiter.stdout.readline() == "waits\n"
-            time.sleep(0.2)  # it gets where it waits
-            waiter.send_signal(signal.SIGINT)
-            assert waiter.communicate(timeout=60)[0] == "interrupted\n"
+            with (agent / ".mnem" / "lock").open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                waiter.stdin.write("go\n")
+                waiter.stdin.flush()
+                assert waiter.stdout.readline() == "waits\n"
+                time.sleep(0.2)  # it gets where it waits
+                waiter.send_signal(signal.SIGINT)
+                assert waiter.communicate(timeout=60)[0] == "interrupted\n"
         finally:
             waiter.kill()

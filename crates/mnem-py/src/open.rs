@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mnem_git::system;
 use mnem_store::ops::Repair;
-use mnem_store::{BranchName, Environment, Error, InitOptions, Store, portable};
+use mnem_store::{BranchName, Environment, Error, Hint, InitOptions, Store, portable};
 use pyo3::prelude::*;
 
 use crate::convert::{Flag, Place, Seconds, Text};
@@ -56,9 +56,13 @@ pub fn init(
 #[pyfunction]
 pub fn import_store(py: Python<'_>, src: Place, dest: Place) -> PyResult<PyStore> {
     guarded(|| {
+        if dest.0.as_os_str() == ":memory:" {
+            let message = "an export is imported into a directory, not into memory";
+            return Err(Error::invalid(message).hint(Hint::Directory).into());
+        }
         let (store, _) = py.detach(|| {
             let file = File::open(&src.0).map_err(|error| cannot_read(&src.0, error))?;
-            portable::import(&mut BufReader::new(file), &dest.0, system::environment(), |_| ())
+            portable::import(&mut BufReader::new(file), &dest.0, environment(false), |_| ())
         })?;
         Ok(PyStore(store))
     })

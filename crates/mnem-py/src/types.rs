@@ -143,7 +143,7 @@ impl<'py> Nodes<'py> {
     }
 
     fn read_provenance(&self, object: &Bound<'py, PyAny>) -> Result<Provenance, Failure> {
-        if object.is(self.nowhere) {
+        if object.is(self.nowhere) || object.is_none() {
             return Ok(Provenance::default());
         }
         expect_instance(object, self.provenance)?;

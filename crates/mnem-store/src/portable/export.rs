@@ -15,7 +15,7 @@ use crate::error::{Error, Hint};
 use crate::id::{CommitId, ObjectId};
 use crate::object::{Object, StateNode};
 use crate::store::engine::Engine;
-use crate::store::{Head, Store, files};
+use crate::store::{Head, STORE_DIRECTORY, Store, files};
 
 impl Store {
     /// Writes the whole store as a stream of lines, which [`import`](super::import()) reads.
@@ -96,7 +96,8 @@ impl Store {
 }
 
 /// Writes a file that is there whole or as it was: another is written beside it, synced and
-/// renamed over it. Refused where something stands that is no file. `unique` is random.
+/// renamed over it. Refused where something stands that is no file, and among the files of a store.
+/// `unique` is random.
 pub fn to_file<T>(
     path: &Path,
     unique: [u8; 8],
@@ -109,6 +110,11 @@ pub fn to_file<T>(
     }
     // A link stays a link; its target is replaced.
     let target = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(failed)?;
+    if target.parent().is_some_and(|parent| parent.ends_with(STORE_DIRECTORY)) {
+        let message =
+            format!("cannot export to {}: a store keeps its own files there", path.display());
+        return Err(Error::invalid(message).hint(Hint::ExportToPipe));
+    }
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".tmp-{}", hex(&unique)));
     let beside = target.with_file_name(name);

@@ -226,6 +226,10 @@ impl Store {
 
         let mut registry = Registry::lock();
         if let Some(engine) = registry.find(&identity) {
+            engine.check_place().map_err(|error| match error.kind() {
+                ErrorKind::NoStore => moved(&root, &error),
+                _ => error,
+            })?;
             return Ok(Self::of(engine, None, busy_timeout));
         }
         let options = lease::Options {
@@ -255,6 +259,16 @@ impl Store {
         }
         Ok(store)
     }
+}
+
+/// The directory of a store was moved while handles of it are open.
+fn moved(root: &Path, gone: &Error) -> Error {
+    let message = format!(
+        "cannot open the store at {}: it was moved while this process had it open, and {gone}; close \
+         the handles that were opened there",
+        root.display()
+    );
+    Error::new(ErrorKind::Conflict, message).hint(Hint::Reopen)
 }
 
 /// Refuses when the store at a path is no longer the one that was opened there.
