@@ -40,12 +40,15 @@ impl ContentArgs {
 
     /// Reads the content.
     pub fn read(self) -> Result<Content, Failure> {
-        match (self.content, self.content_json, self.content_file) {
-            (Some(text), ..) => Ok(Content::Text(text)),
-            (None, Some(text), _) => parse("--content-json", &text),
-            (None, None, Some(path)) => read_json(&path),
-            (None, None, None) => read_stdin().map(Content::Text),
-        }
+        let content = match (self.content, self.content_json, self.content_file) {
+            (Some(text), ..) => Content::Text(text),
+            (None, Some(text), _) => parse("--content-json", &text)?,
+            (None, None, Some(path)) => read_json(&path)?,
+            (None, None, None) => read_stdin().map(Content::Text)?,
+        };
+        // Refused here, before a branch is made for it.
+        content.check_writable().map_err(Error::from)?;
+        Ok(content)
     }
 }
 
