@@ -464,14 +464,20 @@ pub fn clean(text: &str) -> String {
 
 /// Escapes control characters, and those that show text in another order than it has.
 fn push(safe: &mut String, c: char) {
-    let reorders =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let reorders = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}');
+    let is_unseen = matches!(
+        c,
+        '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
     match c {
         '\n' => safe.push_str("\\n"),
         '\r' => safe.push_str("\\r"),
         '\t' => safe.push_str("\\t"),
-        c if reorders || c.is_control() => {
-            let _ = write!(safe, "\\u{:04x}", u32::from(c)); // into a String
+        c if reorders || is_unseen || c.is_control() => {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(safe, "\\u{unit:04x}"); // into a String
+            }
         }
         c => safe.push(c),
     }
