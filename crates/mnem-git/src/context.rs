@@ -10,7 +10,7 @@ use mnem_store::store::revision::parse_time;
 use mnem_store::{BranchName, Clock, Environment, Error, ErrorKind, Hint, Store, Waiting};
 
 use crate::error::Failure;
-use crate::output::{Output, Progress, quoted};
+use crate::output::{Output, Progress, option};
 use crate::system;
 
 /// The options of all commands.
@@ -168,7 +168,7 @@ impl Context {
     /// A command on the same branch.
     pub fn bound(&self, command: String) -> String {
         match &self.on_branch {
-            Some(branch) => format!("{command} --branch {}", quoted(branch)),
+            Some(branch) => format!("{command} {}", option("--branch", branch)),
             None => command,
         }
     }

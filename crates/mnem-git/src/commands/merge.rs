@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long)]
     allow_unrelated: bool,
     /// The merge commit's message [default: "merge THEIRS into BRANCH"]
-    #[arg(short, long)]
+    #[arg(short, long, allow_hyphen_values = true)]
     message: Option<String>,
     #[command(flatten)]
     author: Author,
@@ -46,7 +46,7 @@ pub struct Args {
 pub struct Answers {
     /// Answer one conflict: ID=ours, ID=theirs, ID=base, ID=delete, or ID=@FILE for the JSON in
     /// a file (repeatable)
-    #[arg(long, value_name = "ID=ANSWER", value_parser = answer)]
+    #[arg(long, value_name = "ID=ANSWER", value_parser = answer, allow_hyphen_values = true)]
     resolve: Vec<(NodeId, Answer)>,
     /// Answer every other conflict
     #[arg(long, value_name = "SIDE")]
