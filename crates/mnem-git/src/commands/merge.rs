@@ -11,6 +11,7 @@ use mnem_store::{Error, Head, MemoryNode, NodeId, Store};
 use crate::context::{Author, Context};
 use crate::error::Failure;
 use crate::input::read_json;
+use crate::output::named;
 use crate::report::merge::Merge;
 use crate::report::merge_page;
 
@@ -132,7 +133,7 @@ pub fn run(context: &Context, args: Args) -> Result<Merge, Failure> {
     let mut merge = report(&store, outcome, args.theirs, true)?;
     if let Some(path) = args.html {
         write(&path, &merge_page::html(&merge))?;
-        merge.html = Some(path);
+        merge.html = Some(named(path));
     }
     Ok(merge)
 }
