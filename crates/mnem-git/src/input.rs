@@ -16,6 +16,7 @@ use crate::output::prompt;
 #[derive(Clone, Debug, clap::Args)]
 pub struct ContentArgs {
     /// The content as plain text [default: standard input, without its last line break]
+    #[arg(allow_negative_numbers = true)]
     pub content: Option<String>,
     /// The content as JSON: a number, a boolean, a map, a list, null or text in double quotes
     #[arg(long, value_name = "JSON", conflicts_with_all = ["content", "content_file"], allow_hyphen_values = true)]
@@ -40,12 +41,15 @@ impl ContentArgs {
 
     /// Reads the content.
     pub fn read(self) -> Result<Content, Failure> {
-        match (self.content, self.content_json, self.content_file) {
-            (Some(text), ..) => Ok(Content::Text(text)),
-            (None, Some(text), _) => parse("--content-json", &text),
-            (None, None, Some(path)) => read_json(&path),
-            (None, None, None) => read_stdin().map(Content::Text),
-        }
+        let content = match (self.content, self.content_json, self.content_file) {
+            (Some(text), ..) => Content::Text(text),
+            (None, Some(text), _) => parse("--content-json", &text)?,
+            (None, None, Some(path)) => read_json(&path)?,
+            (None, None, None) => read_stdin().map(Content::Text)?,
+        };
+        // Refused here, before a branch is made for it.
+        content.check_writable().map_err(Error::from)?;
+        Ok(content)
     }
 }
 
@@ -54,19 +58,19 @@ impl ContentArgs {
 #[command(next_help_heading = "Where it came from")]
 pub struct ProvenanceArgs {
     /// The step of the agent's run
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     step: Option<String>,
     /// The document, ticket or tool it stood in
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     source: Option<String>,
     /// What was observed
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     observation: Option<String>,
     /// The tool call whose result it was
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     tool_call: Option<String>,
     /// Anything else
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     note: Option<String>,
     /// When the belief was formed: Unix milliseconds or ISO 8601
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]

@@ -6,7 +6,7 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anstream::AutoStream;
@@ -141,6 +141,18 @@ pub fn quoted(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
+}
+
+/// An option and its value, as a shell takes them.
+pub fn option(name: &str, value: &str) -> String {
+    // What begins with a dash would be taken for an option of its own.
+    let between = if value.starts_with('-') { '=' } else { ' ' };
+    format!("{name}{between}{}", quoted(value))
+}
+
+/// A path as an answer names it: what is no text in it is replaced.
+pub fn named(path: PathBuf) -> PathBuf {
+    path.into_os_string().into_string().unwrap_or_else(|p| p.to_string_lossy().into_owned()).into()
 }
 
 /// Where answers go, and in which form.
@@ -462,16 +474,24 @@ pub fn clean(text: &str) -> String {
     safe
 }
 
-/// Escapes control characters, and those that show text in another order than it has.
+/// Escapes control characters, those that show text in another order than it has, and those that
+/// no one sees, in which text for a model can hide. Joiners stay: words and emoji are written with
+/// them.
 fn push(safe: &mut String, c: char) {
-    let reorders =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let reorders = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}');
+    let is_unseen = matches!(
+        c,
+        '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
     match c {
         '\n' => safe.push_str("\\n"),
         '\r' => safe.push_str("\\r"),
         '\t' => safe.push_str("\\t"),
-        c if reorders || c.is_control() => {
-            let _ = write!(safe, "\\u{:04x}", u32::from(c)); // into a String
+        c if reorders || is_unseen || c.is_control() => {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(safe, "\\u{unit:04x}"); // into a String
+            }
         }
         c => safe.push(c),
     }

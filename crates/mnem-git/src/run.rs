@@ -9,7 +9,7 @@ use clap::Parser;
 use crate::cli::{Cli, Command};
 use crate::commands;
 use crate::error::{Failure, HINT_BRANCH};
-use crate::output::Output;
+use crate::output::{Output, clean};
 use crate::report::{Report, version::Version};
 
 /// Runs the command: prints what it has to say and returns the exit code.
@@ -23,8 +23,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let output = Output::new(asked);
     guarded(output, || match Cli::try_parse_from(&arguments) {
         Ok(cli) => dispatch(output, cli),
-        Err(error) => output.usage(&error),
+        // A refusal quotes words, and a script may have them from a memory.
+        Err(error) => match Cli::try_parse_from(arguments.iter().map(shown)) {
+            Ok(_) => output.usage(&error),
+            Err(error) => output.usage(&error),
+        },
     })
+}
+
+/// A word as it is shown.
+fn shown(word: &OsString) -> OsString {
+    clean(&word.to_string_lossy()).into()
 }
 
 /// Runs one command for a larger one.

@@ -17,7 +17,7 @@ use crate::report::shapes::{Node, Origin};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The memory that is asked about
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     node: String,
     #[command(flatten)]
     question: Question,

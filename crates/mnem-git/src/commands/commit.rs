@@ -11,7 +11,7 @@ use crate::report::shapes;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The commit's message
-    #[arg(short, long)]
+    #[arg(short, long, allow_hyphen_values = true)]
     message: String,
     #[command(flatten)]
     author: Author,

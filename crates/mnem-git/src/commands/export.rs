@@ -11,7 +11,7 @@ use mnem_store::{Error, Store};
 
 use crate::context::Context;
 use crate::error::{Failure, HINT_EXPORT};
-use crate::output::{Progress, raw_stdout};
+use crate::output::{Progress, named, raw_stdout};
 use crate::report::export::{Export, Stream};
 
 /// Write the whole store to a file, or memory at a point as plain JSON
@@ -54,6 +54,7 @@ fn stream(store: &Store, file: Option<PathBuf>) -> Result<Export, Failure> {
         },
     };
     let left_out = LEFT_OUT.to_vec();
+    let file = file.map(named);
     Ok(Export { file, stream: Some(Stream { carried, left_out }), ..Export::default() })
 }
 
@@ -67,12 +68,12 @@ fn memory(store: &Store, file: Option<PathBuf>, revision: &str) -> Result<Export
     let memory = store.snapshot_at(&commit.to_string())?.memory("", None)?;
     let contents: BTreeMap<_, _> =
         memory.into_iter().map(|(id, node)| (id.to_string(), node.content.clone())).collect();
-    let export = Export { file, commit: Some(commit), memory: Some(contents), stream: None };
-    if let (Some(path), Some(text)) = (&export.file, export.plain()) {
+    let export = Export { commit: Some(commit), memory: Some(contents), ..Export::default() };
+    if let (Some(path), Some(text)) = (&file, export.plain()) {
         to_file(path, store.environment()?.random()?, |out| {
             let failed = |error| Error::io(format!("cannot write {}", path.display()), error);
             out.write_all(text.as_bytes()).map_err(failed)
         })?;
     }
-    Ok(export)
+    Ok(Export { file: file.map(named), ..export })
 }

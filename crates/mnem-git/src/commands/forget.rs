@@ -13,7 +13,7 @@ pub struct Args {
     /// The memory's id
     id: String,
     /// The commit's message [default: "forget ID"]
-    #[arg(short, long)]
+    #[arg(short, long, allow_hyphen_values = true)]
     message: Option<String>,
     #[command(flatten)]
     author: Author,

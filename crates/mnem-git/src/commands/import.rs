@@ -9,7 +9,7 @@ use mnem_store::store::STORE_DIRECTORY;
 
 use crate::context::Context;
 use crate::error::Failure;
-use crate::output::Progress;
+use crate::output::{Progress, named};
 use crate::report::import::Import;
 
 /// Make a store from what `mnem export` wrote
@@ -46,5 +46,5 @@ pub fn run(context: &Context, args: Args) -> Result<Import, Failure> {
     drop(bar);
     let head = store.head()?.render();
     let shown = directory.strip_prefix(".").ok().filter(|rest| *rest != Path::new(""));
-    Ok(Import { path: shown.unwrap_or(&directory).join(STORE_DIRECTORY), head, carried })
+    Ok(Import { path: named(shown.unwrap_or(&directory).join(STORE_DIRECTORY)), head, carried })
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mnem_store::Content;
-use mnem_store::portable::chat::{ChatOptions, Rule, import_chat_watched};
+use mnem_store::portable::chat::{ChatOptions, Rule, check_transcript, import_chat_watched};
 
 use crate::context::{Author, Context};
 use crate::error::{Failure, HINT_TRANSCRIPT_NAME};
@@ -48,6 +48,7 @@ pub fn run(context: &Context, args: Args) -> Result<ImportChat, Failure> {
         let message = format!("{}: a transcript is a list of messages", args.file.display());
         return Err(Failure::usage(message));
     };
+    check_transcript(messages, &transcript)?;
     let rules = args.rules.as_deref().map(read_rules).transpose()?;
     let (keep_all, author, time) = (args.keep_all, args.author.name(), context.time);
     let options = ChatOptions { transcript, rules, keep_all, author, time };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use mnem_store::portable::plain::import_json;
+use mnem_store::portable::plain::JsonFile;
 use mnem_store::{Error, ErrorKind};
 
 use crate::context::{Author, Context};
@@ -33,10 +33,11 @@ pub fn run(context: &Context, args: Args) -> Result<ImportJson, Failure> {
         .or_else(|| name.map(str::to_owned))
         .ok_or_else(|| Failure::usage("the file has no name").hint(HINT_SOURCE))?;
     let (shown, bytes) = read_bytes(&args.file)?;
+    // A file that is refused makes no branch.
+    let file = JsonFile::read(&bytes).map_err(|error| named(&shown, error))?;
     let (store, new_branch) = context.open_to_write(&args.author)?;
     let meta = context.meta(format!("import {source}"), &args.author);
-    let report =
-        import_json(&store, &bytes, &source, &meta).map_err(|error| named(&shown, error))?;
+    let report = file.write(&store, &source, &meta)?;
     let skipped = report
         .skipped
         .into_iter()
@@ -48,7 +49,8 @@ pub fn run(context: &Context, args: Args) -> Result<ImportJson, Failure> {
         written: report.written,
         skipped: skipped.collect(),
         head: report.head,
-        new_branch,
+        // Where nothing was ever written, nothing was made either.
+        new_branch: new_branch.filter(|_| report.head.is_some()),
     })
 }
 

@@ -8,6 +8,7 @@ use mnem_store::{BranchName, InitOptions, Store};
 
 use crate::context::Context;
 use crate::error::Failure;
+use crate::output::named;
 use crate::report::init::Init;
 
 /// Create a new memory store
@@ -39,7 +40,7 @@ pub fn run(context: &Context, args: Args) -> Result<Init, Failure> {
     // `./my-agent` reads as `my-agent`, `.` stays.
     let shown = directory.strip_prefix(".").ok().filter(|rest| *rest != Path::new(""));
     Ok(Init {
-        path: shown.unwrap_or(&directory).join(STORE_DIRECTORY),
+        path: named(shown.unwrap_or(&directory).join(STORE_DIRECTORY)),
         branch: options.default_branch.to_string(),
         format_version: FormatVersion::CURRENT.number(),
         reproducible: options.reproducible,

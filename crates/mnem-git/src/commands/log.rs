@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(value_name = "REV|ID")]
     subject: Option<String>,
     /// List the history of one memory, also when its id is a revision too
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     node: Option<String>,
     /// Show at most N commits
     #[arg(short = 'n', long, value_name = "N", alias = "limit")]

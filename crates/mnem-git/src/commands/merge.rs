@@ -11,6 +11,7 @@ use mnem_store::{Error, Head, MemoryNode, NodeId, Store};
 use crate::context::{Author, Context};
 use crate::error::Failure;
 use crate::input::read_json;
+use crate::output::named;
 use crate::report::merge::Merge;
 use crate::report::merge_page;
 
@@ -29,7 +30,7 @@ pub struct Args {
     #[arg(long)]
     allow_unrelated: bool,
     /// The merge commit's message [default: "merge THEIRS into BRANCH"]
-    #[arg(short, long)]
+    #[arg(short, long, allow_hyphen_values = true)]
     message: Option<String>,
     #[command(flatten)]
     author: Author,
@@ -46,7 +47,7 @@ pub struct Args {
 pub struct Answers {
     /// Answer one conflict: ID=ours, ID=theirs, ID=base, ID=delete, or ID=@FILE for the JSON in
     /// a file (repeatable)
-    #[arg(long, value_name = "ID=ANSWER", value_parser = answer)]
+    #[arg(long, value_name = "ID=ANSWER", value_parser = answer, allow_hyphen_values = true)]
     resolve: Vec<(NodeId, Answer)>,
     /// Answer every other conflict
     #[arg(long, value_name = "SIDE")]
@@ -132,7 +133,7 @@ pub fn run(context: &Context, args: Args) -> Result<Merge, Failure> {
     let mut merge = report(&store, outcome, args.theirs, true)?;
     if let Some(path) = args.html {
         write(&path, &merge_page::html(&merge))?;
-        merge.html = Some(path);
+        merge.html = Some(named(path));
     }
     Ok(merge)
 }

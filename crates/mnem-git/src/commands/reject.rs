@@ -16,7 +16,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     reviewer: String,
     /// Why
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: String,
 }
 

@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(long)]
     new: bool,
     /// The commit's message [default: "remember ID"]
-    #[arg(short, long)]
+    #[arg(short, long, allow_hyphen_values = true)]
     message: Option<String>,
     #[command(flatten)]
     author: Author,

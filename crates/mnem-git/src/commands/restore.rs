@@ -15,7 +15,7 @@ pub struct Args {
     #[arg(value_name = "REV")]
     revision: String,
     /// The commit's message [default: "restore ID from REV"]
-    #[arg(short, long)]
+    #[arg(short, long, allow_hyphen_values = true)]
     message: Option<String>,
     #[command(flatten)]
     author: Author,

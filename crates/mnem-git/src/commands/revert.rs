@@ -19,7 +19,7 @@ pub struct Args {
     #[command(flatten)]
     answers: Answers,
     /// The new commit's message [default: "revert COMMIT: its message"]
-    #[arg(short, long)]
+    #[arg(short, long, allow_hyphen_values = true)]
     message: Option<String>,
     #[command(flatten)]
     author: Author,
@@ -37,6 +37,8 @@ pub fn run(context: &Context, args: Args) -> Result<Revert, Failure> {
         RevertOutcome::Reverted(commit) => TakenBack::committed(&store, commit)?,
         RevertOutcome::Conflicts(conflicts) => TakenBack::conflicts(conflicts),
     };
-    let again = context.bound(format!("mnem revert {}", quoted(&args.commit)));
+    // A name that begins with a dash would be taken for an option.
+    let named = if args.commit.starts_with('-') { reverted.short() } else { args.commit };
+    let again = context.bound(format!("mnem revert {}", quoted(&named)));
     Ok(Revert { reverted, again, taken })
 }

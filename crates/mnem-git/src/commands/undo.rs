@@ -5,7 +5,7 @@ use mnem_store::ops::{MergeOptions, UndoOutcome};
 use super::merge::Answers;
 use crate::context::Context;
 use crate::error::Failure;
-use crate::output::quoted;
+use crate::output::option;
 use crate::report::reflog::Move;
 use crate::report::take_back::{TakenBack, Undo};
 use crate::system;
@@ -22,7 +22,7 @@ pub struct Args {
     #[command(flatten)]
     answers: Answers,
     /// The message, where a commit is made [default: "undo VERB COMMIT by NAME"]
-    #[arg(short, long)]
+    #[arg(short, long, allow_hyphen_values = true)]
     message: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub fn run(context: &Context, args: Args) -> Result<Undo, Failure> {
         UndoOutcome::Conflicts(conflicts) => (None, TakenBack::conflicts(conflicts)),
     };
     let undone = Move::from(done.undone);
-    let by = args.author.map(|by| format!(" --author {}", quoted(&by)));
+    let by = args.author.map(|by| format!(" {}", option("--author", &by)));
     let again = context.bound(format!("mnem undo{}", by.unwrap_or_default()));
     Ok(Undo { branch, tip: moved_to, again, undone, taken })
 }

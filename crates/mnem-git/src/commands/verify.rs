@@ -16,13 +16,13 @@ pub struct Args {}
 
 pub fn run(context: &Context, _: &Args) -> Result<Verify, Failure> {
     let environment = Environment { examine: true, ..context.environment() };
+    let place = context.place()?;
     let bar = Progress::counting("objects");
-    let verified =
-        Store::open(&context.directory(), environment).map_err(Failure::from).and_then(|store| {
-            let verified = store.verify(|read| bar.at(read));
-            context.advise(&store)?;
-            Ok(verified?)
-        });
+    let verified = Store::open(&place, environment).map_err(Failure::from).and_then(|store| {
+        let verified = store.verify(|read| bar.at(read));
+        context.advise(&store)?;
+        Ok(verified?)
+    });
     drop(bar);
     let verified = match verified {
         Ok(verified) => verified,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Report;
 use super::shapes::{counted, text_or_null};
 use crate::error::Failure;
-use crate::output::{Page, clean};
+use crate::output::{Page, clean, named};
 
 /// What was checked, what is wrong, and what a repair did.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -107,9 +107,9 @@ impl From<ops::Repair> for Repair {
                 .map(|(branch, commit)| Moved { branch: branch.to_string(), commit })
                 .collect(),
             head: repair.head.map(|branch| branch.to_string()),
-            data_file: repair.data_file,
-            kept: repair.kept,
-            removed: repair.removed,
+            data_file: repair.data_file.map(named),
+            kept: repair.kept.map(named),
+            removed: repair.removed.into_iter().map(named).collect(),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Report;
 use super::shapes::{Node, committed, counted, text_or_null};
 use crate::error::Failure;
-use crate::output::{Page, Shade, quoted};
+use crate::output::{Page, Shade, option, quoted};
 
 /// What a merge came to, in the shape of `MergeResult.to_dict()` of the SDK, with the names of
 /// both sides.
@@ -96,17 +96,23 @@ impl Report for Merge {
     fn refusal(&self) -> Option<Failure> {
         let first = self.conflicts.first()?;
         let message = format!("{} and {} disagree; nothing was written", self.branch, self.theirs);
-        let answer = quoted(&format!("{}=theirs", first.id));
-        let mut merge = format!("mnem merge {}", quoted(&self.theirs));
+        let answer = option("--resolve", &format!("{}=theirs", first.id));
+        let theirs = quoted(&self.theirs);
+        // What begins with a dash stands last, after what says that no option follows.
+        let (mut merge, last) = if theirs.starts_with('-') {
+            ("mnem merge".to_owned(), format!(" -- {theirs}"))
+        } else {
+            (format!("mnem merge {theirs}"), String::new())
+        };
         if self.bound {
-            merge = format!("{merge} --branch {}", quoted(&self.branch));
+            merge = format!("{merge} {}", option("--branch", &self.branch));
         }
         if let Some(author) = &self.author {
-            merge = format!("{merge} --author {}", quoted(author));
+            merge = format!("{merge} {}", option("--author", author));
         }
         Some(Failure::no(ErrorKind::Conflict, message).hint(format!(
-            "`{merge} --resolve {answer}` (ours, base, delete, @FILE) answers one, \
-             `{merge} --strategy theirs` (ours) every other"
+            "`{merge} {answer}{last}` (ours, base, delete, @FILE) answers one, \
+             `{merge} --strategy theirs{last}` (ours) every other"
         )))
     }
 }

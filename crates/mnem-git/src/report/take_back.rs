@@ -9,7 +9,7 @@ use super::merge::{Conflict, block};
 use super::reflog::Move;
 use super::shapes::{committed, counted, text, text_or_null};
 use crate::error::Failure;
-use crate::output::{Page, Shade, quoted};
+use crate::output::{Page, Shade, option};
 
 /// How something was taken back.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -61,9 +61,9 @@ impl TakenBack {
     fn refusal(&self, command: &str) -> Option<Failure> {
         let first = self.conflicts.first()?;
         let message = "what is to be taken back was changed again since; nothing was written";
-        let answer = quoted(&format!("{}=theirs", first.id));
+        let answer = option("--resolve", &format!("{}=theirs", first.id));
         Some(Failure::no(ErrorKind::Conflict, message).hint(format!(
-            "`{command} --resolve {answer}` (ours, base, delete) answers one, \
+            "`{command} {answer}` (ours, base, delete) answers one, \
              `{command} --strategy theirs` (ours) every other; theirs is what was before"
         )))
     }

@@ -53,6 +53,29 @@ fn a_branch_that_is_not_there() {
 }
 
 #[test]
+fn what_is_refused_makes_no_branch() {
+    let mut t = Terminal::with_store();
+    t.write("empty.json", "{}");
+    t.run("mnem import-json empty.json --branch side").run("mnem branch");
+    t.quietly("mnem remember plan pro");
+    t.write("broken.json", "{");
+    t.write("list.json", "[1]");
+    t.write("id.json", r#"{"": 1}"#);
+    let before = t.holdings();
+    t.run("mnem import-json broken.json --branch side")
+        .run("mnem import-json list.json --branch side")
+        .run("mnem import-json id.json --branch side")
+        .run("mnem import-chat list.json --branch side")
+        .run("mnem import-chat broken.json --branch side")
+        .run("mnem import-chat list.json --branch side --transcript ''");
+    let large = vec![b'x'; (64 << 20) + 1];
+    let output = t.output("mnem remember plan --branch side", &large);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(t.holdings(), before);
+    assert_snapshot!(t.transcript());
+}
+
+#[test]
 fn commands_that_are_on_no_branch() {
     let mut t = Terminal::with_store();
     t.quietly("mnem remember plan pro");

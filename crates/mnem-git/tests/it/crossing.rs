@@ -54,6 +54,37 @@ fn out_and_in_again() {
     assert_eq!(["copy", "other", "piped", "third"].map(there), [true, true, true, false]);
 }
 
+/// What was done is not told as a failure because of how a file is named.
+#[test]
+#[cfg(unix)]
+fn a_name_that_is_no_text_is_told_in_json() {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::OsStrExt;
+    let t = told();
+    let name = |bytes: &[u8]| OsString::from(OsStr::from_bytes(bytes));
+    let run = |words: &[&[u8]]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mnem"));
+        command.env_clear().current_dir(t.path()).arg("--json");
+        let output = command.args(words.iter().map(|word| name(word))).output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_str::<serde_json::Value>(&told).unwrap()
+    };
+    assert_eq!(run(&[b"-C", b"agent", b"export", b"a\xff"])["file"], "a\u{fffd}");
+    assert_eq!(run(&[b"-C", b"agent", b"export", b"--at", b"HEAD", b"b\xff"])["file"], "b\u{fffd}");
+    assert_eq!(run(&[b"import", b"a\xff", b"c\xff"])["path"], "c\u{fffd}/.mnem");
+    assert_eq!(run(&[b"init", b"d\xff"])["path"], "d\u{fffd}/.mnem");
+    assert_eq!(run(&[b"demo", b"--keep", b"e\xff"])["store"], "e\u{fffd}");
+    let page = b"-C agent merge main --branch agent --dry-run --html f\xff";
+    let page: Vec<_> = page.split(|byte| *byte == b' ').collect();
+    assert_eq!(run(&page)["html"], "f\u{fffd}");
+    assert!(
+        ["a", "b", "f"]
+            .iter()
+            .all(|file| t.path().join(name(&[file.as_bytes(), b"\xff"].concat())).is_file())
+    );
+}
+
 #[test]
 fn imports_that_are_refused_leave_nothing() {
     let mut t = told();

@@ -8,13 +8,15 @@ use insta::assert_snapshot;
 use crate::reference::conforms;
 use crate::terminal::Terminal;
 
+/// What drives a terminal, reorders text, or hides it: the last is a tag, which only a model reads.
+const EVIL: &str = "\u{1b}[2J\u{7}\u{9b}31m\u{7f}\u{202e}\t\u{61c}\u{200b}\u{feff}\u{e0041}";
+
 /// Memory, its id, its message, its author and its provenance that try to drive the terminal.
 fn hostile() -> Terminal {
     let mut t = Terminal::with_store();
-    let evil = "\u{1b}[2J\u{7}\u{9b}31m\u{7f}\u{202e}\t";
     t.quietly(&format!(
-        "mnem remember 'id{evil}' 'content{evil}' -m 'message{evil}\nsecond line' \
-         --author 'author{evil}' --source 'source{evil}' --step 'step{evil}'"
+        "mnem remember 'id{EVIL}' 'content{EVIL}' -m 'message{EVIL}\nsecond line' \
+         --author 'author{EVIL}' --source 'source{EVIL}' --step 'step{EVIL}'"
     ));
     t
 }
@@ -22,7 +24,7 @@ fn hostile() -> Terminal {
 #[test]
 fn no_memory_drives_the_terminal() {
     let mut t = hostile();
-    let id = shlex::try_quote("id\u{1b}[2J\u{7}\u{9b}31m\u{7f}\u{202e}\t").unwrap().into_owned();
+    let id = format!("'id{EVIL}'");
     for line in [
         "mnem show".to_owned(),
         "mnem log".to_owned(),
@@ -37,16 +39,33 @@ fn no_memory_drives_the_terminal() {
         format!("mnem rm missing{id} --json"),
         format!("mnem add {id} x"),
         "mnem diff".to_owned(),
+        // Nor does a command line that a script made of it.
+        format!("mnem get x {id}"),
+        format!("mnem log -n {id}"),
+        format!("mnem {id}"),
+        format!("mnem {id} --json"),
+        format!("mnem get x --{id}"),
     ] {
         let output = t.output(&line, b"");
         for bytes in [output.stdout, output.stderr] {
             let text = String::from_utf8(bytes).unwrap();
-            let raw = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+            let raw = |c: char| c != '\n' && c != '[' && EVIL.contains(c) && !c.is_alphanumeric();
             assert_eq!(text.find(raw), None, "{line}: {text:?}");
         }
     }
     t.run("mnem log");
     assert_snapshot!(t.transcript());
+}
+
+/// An escape in JSON means what it stands for, and what words are written with stays.
+#[test]
+fn what_is_escaped_is_the_same_in_json() {
+    let mut t = hostile();
+    let json: serde_json::Value = serde_json::from_str(&t.quietly("mnem show --json")).unwrap();
+    assert_eq!(json["nodes"][0]["content"], format!("content{EVIL}"));
+    let words = "\u{1f469}\u{200d}\u{1f680} می\u{200c}خواهم \u{2764}\u{fe0f}";
+    t.quietly(&format!("mnem remember words '{words}'"));
+    assert_eq!(t.quietly("mnem get words"), format!("\"{words}\"\n"));
 }
 
 #[test]

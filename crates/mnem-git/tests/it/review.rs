@@ -140,6 +140,44 @@ fn the_hint_of_a_review_can_be_typed() {
 }
 
 #[test]
+fn the_hints_of_names_that_begin_with_a_dash_can_be_typed() {
+    let mut t = Terminal::with_store();
+    t.quietly("mnem remember -- -id base");
+    t.quietly("mnem remember --branch=-side -- -id theirs");
+    t.quietly("mnem remember -- -id ours");
+    for (line, number) in [
+        ("mnem merge -- -side", 1),
+        ("mnem merge -- -side", 3),
+        ("mnem approve main --reviewer=-r --branch=-side", 1),
+        ("mnem revert --branch=-side -- -side~1", 1),
+        ("mnem undo --author=-r --branch=-side", 3),
+    ] {
+        let before = t.quietly("mnem branch");
+        let output = t.output(line, b"");
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        t.quietly(text.split('`').nth(number).unwrap_or_else(|| panic!("{line}: {text}")));
+        assert_ne!(t.quietly("mnem branch"), before, "{line}: {text}");
+        if line.starts_with("mnem merge") {
+            t.quietly("mnem undo");
+        }
+    }
+}
+
+#[test]
+fn text_may_begin_with_a_dash() {
+    let mut t = Terminal::with_store();
+    t.run("mnem remember plan -5 -m '- a list' --source -s --note -n --observation '-- x'")
+        .run("mnem blame plan")
+        .run("mnem add plan -5.5")
+        .run("mnem commit -m -5")
+        .run("mnem log --node -x")
+        .run("mnem bisect --node -x --present")
+        .run("mnem reject side --reviewer a --reason '- no'");
+    assert_snapshot!(t.transcript());
+}
+
+#[test]
 fn reject_needs_no_store() {
     let mut t = Terminal::new();
     t.run("mnem reject side --reviewer alice --reason 'not ours'");

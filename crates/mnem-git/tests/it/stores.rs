@@ -42,6 +42,23 @@ fn without_a_store() {
     assert_snapshot!(t.transcript());
 }
 
+/// Mistyped, a path must not lead to the store of whoever is above it.
+#[test]
+fn a_directory_that_is_not_there_leads_to_no_store() {
+    let mut t = Terminal::with_store();
+    t.quietly("mnem remember plan x");
+    let before = t.holdings();
+    for line in ["remember plan y", "get plan", "verify", "fsck", "migrate", "get plan --json"] {
+        t.run(&format!("mnem -C agnet/deep {line}"));
+    }
+    t.set("MNEM_STORE", &t.path().join("agnet").display().to_string());
+    t.run("mnem remember plan y").run("mnem -C . get plan");
+    assert_eq!(t.output("mnem init sub", b"").status.code(), Some(3), "a store is above it");
+    t.set("MNEM_STORE", "");
+    assert_eq!(t.holdings(), before);
+    assert_snapshot!(t.transcript());
+}
+
 #[test]
 fn verify() {
     let mut t = Terminal::with_store();

@@ -9,6 +9,8 @@ use mnem_store::backend::original::OriginalWriter;
 use mnem_store::{BranchName, Clock, Content, MemoryNode, NodeId};
 use tempfile::TempDir;
 
+use crate::reference::conforms;
+
 /// 2026-10-17T18:00:00Z
 const START: i64 = 1_792_260_000_000;
 const MINUTE: i64 = 60_000;
@@ -101,7 +103,13 @@ impl Terminal {
         let mut child = command.args(arguments).spawn().unwrap();
         // A command that asks for no input may be gone before it is written.
         let _ = child.stdin.take().unwrap().write_all(input);
-        child.wait_with_output().unwrap()
+        let output = child.wait_with_output().unwrap();
+        let is_asked_for =
+            |option| arguments.iter().take_while(|w| *w != "--").any(|w| w == option);
+        if is_asked_for("--json") && !is_asked_for("--help") {
+            is_one_document(line, &output);
+        }
+        output
     }
 
     /// Runs a command that must succeed; it is not in the transcript.
@@ -153,6 +161,23 @@ impl Terminal {
     /// Everything that was typed and printed.
     pub fn transcript(&self) -> &str {
         &self.transcript
+    }
+}
+
+/// One JSON document, as its schema says: the answer on standard output, or the error on standard
+/// error, and nothing on the other.
+fn is_one_document(line: &str, output: &Output) {
+    let is_error = output.stdout.is_empty();
+    let told = if is_error { &output.stderr } else { &output.stdout };
+    let document: serde_json::Value = serde_json::from_slice(told)
+        .unwrap_or_else(|error| panic!("{line}: {error}: {}", String::from_utf8_lossy(told)));
+    let command = document["schema"]["command"].as_str().unwrap();
+    assert_eq!(command == "error", is_error, "{line}: {document}");
+    if is_error {
+        assert_ne!(output.status.code(), Some(0), "{line}");
+    } else {
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{line}");
+        conforms(command, &document).unwrap_or_else(|problem| panic!("{line}: {problem}"));
     }
 }
 

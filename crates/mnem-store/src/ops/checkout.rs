@@ -43,12 +43,15 @@ impl Store {
             } else {
                 Head::Detached(self.resolve(target)?)
             };
-            self.move_head(&engine, head, discard, Batch::default())
+            self.move_head(&engine, head, discard, false, Batch::default())
         })
     }
 
     /// Makes a branch at a revision, or where HEAD is, and moves HEAD to it. On an unborn branch
     /// the new one is unborn too.
+    ///
+    /// Refused over staged changes, unless `discard` drops them. Where HEAD is detached, a branch
+    /// that starts at its commit takes them along: they have no other way into a commit.
     pub fn checkout_new(
         &self,
         name: &BranchName,
@@ -64,13 +67,14 @@ impl Store {
             None => self.tip_of(&engine)?,
         };
         engine.writer.run(|| {
+            let along = start.map(Head::Detached) == Some(engine.head()?);
             let batch = if let Some(start) = start {
                 engine.new_branch(name, start, author)?
             } else {
                 engine.refuse_branch(name)?;
                 Batch::default()
             };
-            self.move_head(&engine, Head::Attached(name.clone()), discard, batch)
+            self.move_head(&engine, Head::Attached(name.clone()), discard, along, batch)
         })
     }
 
@@ -81,6 +85,7 @@ impl Store {
         engine: &Engine,
         head: Head,
         discard: bool,
+        along: bool,
         mut batch: Batch,
     ) -> Result<Head, Error> {
         if engine.head()? == head && batch.is_empty() {
@@ -88,7 +93,7 @@ impl Store {
         }
         if discard {
             staging::clear(&mut batch, engine.staged()?.ids());
-        } else {
+        } else if !along {
             self.refuse_staged(engine, "check out another branch", Hint::CommitOrDiscard)?;
         }
         engine.publish_now(&batch)?;

@@ -190,10 +190,28 @@ pub fn import_chat_watched(
     options: &ChatOptions,
     mut progress: impl FnMut(u64),
 ) -> Result<ChatReport, Error> {
+    let messages = check_transcript(messages, &options.transcript)?;
+    let mut reading = Reading::new(store, messages, options)?;
+    for (index, message) in messages.iter().enumerate().skip(reading.place.read) {
+        reading.message(index, message)?;
+        progress(index as u64 + 1);
+    }
+    reading.finish()
+}
+
+/// The messages of a transcript with this name; refused as [`import_chat`] refuses it.
+///
+/// ```
+/// use mnem_store::portable::chat::check_transcript;
+/// let no_message = mnem_store::portable::json::parse("[1]")?;
+/// assert!(check_transcript(&no_message, "call-7").is_err());
+/// # Ok::<(), mnem_store::Error>(())
+/// ```
+pub fn check_transcript<'m>(messages: &'m Content, name: &str) -> Result<&'m [Content], Error> {
     let Content::Array(messages) = messages else {
         return Err(Error::invalid("a transcript is a list of messages"));
     };
-    if options.transcript.is_empty() {
+    if name.is_empty() {
         return Err(Error::invalid("the name of a transcript must not be empty"));
     }
     if let Some(index) = messages.iter().position(|message| text(message, "role").is_none()) {
@@ -201,12 +219,7 @@ pub fn import_chat_watched(
             "messages[{index}] is no message: a message is a map with a text under \"role\""
         )));
     }
-    let mut reading = Reading::new(store, messages, options)?;
-    for (index, message) in messages.iter().enumerate().skip(reading.place.read) {
-        reading.message(index, message)?;
-        progress(index as u64 + 1);
-    }
-    reading.finish()
+    Ok(messages)
 }
 
 /// How far a transcript was read.

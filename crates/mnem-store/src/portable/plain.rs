@@ -84,34 +84,53 @@ pub fn import_json(
     source: &str,
     meta: &Meta,
 ) -> Result<JsonReport, Error> {
-    let File { form, contents, skipped } = read(bytes)?;
-    let mut report =
-        JsonReport { form, read: contents.len() as u64, written: 0, skipped, head: None };
-    let provenance = Provenance { source: Some(source.to_owned()), ..Provenance::default() };
-    report.head = store.update_if(meta, |now| {
-        let mut changes = Changes::new();
-        for (id, content) in contents {
-            let node = MemoryNode {
-                provenance: provenance.clone(),
-                ..MemoryNode::note(id.clone(), content)
-            };
-            if !now.get(&id)?.is_some_and(|there| there.same(&node)) {
-                changes.insert(id, Some(node));
-            }
-        }
-        report.written = changes.len() as u64;
-        Ok(Some(changes).filter(|changes| !changes.is_empty()))
-    })?;
-    Ok(report)
+    JsonFile::read(bytes)?.write(store, source, meta)
 }
 
-struct File {
+/// A file that was read, and nothing of it refused.
+#[derive(Clone, Debug)]
+pub struct JsonFile {
     form: JsonForm,
     contents: BTreeMap<NodeId, Content>,
     skipped: Vec<Skipped>,
 }
 
-fn read(bytes: &[u8]) -> Result<File, Error> {
+impl JsonFile {
+    /// Reads a file, as [`import_json`] does before it writes.
+    ///
+    /// ```
+    /// use mnem_store::portable::plain::JsonFile;
+    /// assert!(JsonFile::read(b"{}").is_ok() && JsonFile::read(b"{").is_err());
+    /// ```
+    pub fn read(bytes: &[u8]) -> Result<Self, Error> {
+        read(bytes)
+    }
+
+    /// Writes what was read as one commit, as [`import_json`] does.
+    pub fn write(self, store: &Store, source: &str, meta: &Meta) -> Result<JsonReport, Error> {
+        let Self { form, contents, skipped } = self;
+        let mut report =
+            JsonReport { form, read: contents.len() as u64, written: 0, skipped, head: None };
+        let provenance = Provenance { source: Some(source.to_owned()), ..Provenance::default() };
+        report.head = store.update_if(meta, |now| {
+            let mut changes = Changes::new();
+            for (id, content) in contents {
+                let node = MemoryNode {
+                    provenance: provenance.clone(),
+                    ..MemoryNode::note(id.clone(), content)
+                };
+                if !now.get(&id)?.is_some_and(|there| there.same(&node)) {
+                    changes.insert(id, Some(node));
+                }
+            }
+            report.written = changes.len() as u64;
+            Ok(Some(changes).filter(|changes| !changes.is_empty()))
+        })?;
+        Ok(report)
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<JsonFile, Error> {
     let text = str::from_utf8(bytes).map_err(|_| Error::invalid("the file is not UTF-8 text"));
     let whole = text.and_then(|text| {
         // The object itself is around each content.
@@ -125,7 +144,7 @@ fn read(bytes: &[u8]) -> Result<File, Error> {
                 content.check_writable().map_err(|error| error.under_key(id.as_str()))?;
                 contents.insert(id, content.clone());
             }
-            Ok(File { form: JsonForm::Plain, contents, skipped: Vec::new() })
+            Ok(JsonFile { form: JsonForm::Plain, contents, skipped: Vec::new() })
         }
         whole => match (graph(bytes), whole) {
             (Some(file), _) => Ok(file),
@@ -142,8 +161,9 @@ fn is_record(map: &Map) -> bool {
 }
 
 /// Reads line by line; none when no line is a record.
-fn graph(bytes: &[u8]) -> Option<File> {
-    let mut file = File { form: JsonForm::Graph, contents: BTreeMap::new(), skipped: Vec::new() };
+fn graph(bytes: &[u8]) -> Option<JsonFile> {
+    let mut file =
+        JsonFile { form: JsonForm::Graph, contents: BTreeMap::new(), skipped: Vec::new() };
     let mut lines: BTreeMap<NodeId, u64> = BTreeMap::new();
     for (line, bytes) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         if bytes.trim_ascii().is_empty() {

@@ -1,7 +1,8 @@
 //! Revisions: the ways to name a commit.
 //!
 //! In this order: a full id, a branch, a prefix of an id; `HEAD`; then, after any of them,
-//! `~N` (N first parents back), `^N` (the N-th parent) and `@{TIME}` (where the branch was).
+//! `~N` (N first parents back), `^N` (the N-th parent) and `@{TIME}` (where the branch was; of
+//! `HEAD`, or with nothing before it, the branch HEAD is on).
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -45,7 +46,7 @@ impl Store {
         let mut commit = if steps.starts_with("@{") {
             let (time, rest) = braces(revision, steps)?;
             steps = rest;
-            let branch = if start.is_empty() {
+            let branch = if start.is_empty() || start == "HEAD" {
                 self.current_branch(&engine, revision)?
             } else {
                 start.into()
@@ -210,13 +211,17 @@ fn braces<'r>(revision: &str, steps: &'r str) -> Result<(i64, &'r str), Error> {
     Ok((millis, rest))
 }
 
-/// Unix milliseconds, or ISO 8601: UTC without an offset, midnight without a time.
+/// Unix milliseconds, or ISO 8601: UTC without an offset, midnight without a time. The name of a
+/// time zone, as in `[Europe/Berlin]`, is no offset: it may stand beside one, and not in its place.
 pub fn parse_time(text: &str) -> Option<i64> {
     if let Ok(millis) = text.parse::<i64>() {
         return Some(millis);
     }
     if let Ok(timestamp) = text.parse::<Timestamp>() {
         return Some(timestamp.as_millisecond());
+    }
+    if text.contains('[') {
+        return None;
     }
     let civil = text
         .parse::<DateTime>()

@@ -264,13 +264,17 @@ impl Pair {
             return refused(result);
         }
         let head = Head::Attached(name.clone());
-        if start.is_some() && !self.model.staged.is_empty() && !discard {
+        // A branch that starts where HEAD is detached takes drafts along.
+        let along = start.map(Head::Detached).as_ref() == Some(&self.model.head);
+        if start.is_some() && !self.model.staged.is_empty() && !discard && !along {
             return refused(result);
         }
         let is_ok = result.is_ok();
         if start.is_some() {
             assert_eq!(result.unwrap(), head);
-            self.model.staged.clear();
+            if discard || !along {
+                self.model.staged.clear();
+            }
             self.model.head = head;
         } else {
             self.moved(result, head, discard);

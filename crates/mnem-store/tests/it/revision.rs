@@ -218,6 +218,7 @@ fn where_a_branch_was() {
     ] {
         assert_eq!(store.resolve(&format!("main@{{{time}}}")).unwrap(), expected, "{time}");
         assert_eq!(store.resolve(&format!("@{{{time}}}")).unwrap(), expected, "{time}");
+        assert_eq!(store.resolve(&format!("HEAD@{{{time}}}")).unwrap(), expected, "{time}");
     }
     assert_eq!(store.resolve("main@{2000}~1").unwrap(), second);
     assert_eq!(store.resolve("main@{1970-01-01T00:00:02Z}").unwrap(), third);
@@ -247,6 +248,7 @@ fn where_a_branch_was() {
     assert_eq!(bound.resolve("HEAD").unwrap(), first);
     store.checkout(&second.to_string(), false).unwrap();
     refused(&store, "@{8000}", "\"@{8000}\" needs a branch: HEAD is detached");
+    refused(&store, "HEAD@{8000}", "\"HEAD@{8000}\" needs a branch: HEAD is detached");
     assert_eq!(store.resolve("main@{8000}").unwrap(), fourth);
     assert_eq!(store.resolve("HEAD").unwrap(), second);
 }
@@ -292,6 +294,11 @@ fn times() {
         ("1970-01-01 00:00:01", Some(1_000)),
         ("1970-01-01T00:00:01.250Z", Some(1_250)),
         ("1970-01-01T00:00:01+01:00", Some(-3_599_000)),
+        ("1970-01-01T00:00:01+01:00[Europe/Berlin]", Some(-3_599_000)),
+        // A zone is no offset: at the end of summer time it has two.
+        ("1970-01-01T00:00:01[Europe/Berlin]", None),
+        ("1970-01-01[Europe/Berlin]", None),
+        ("1970-01-01T00:00:01[Nowhere]", None),
         ("", None),
         ("1970-13-01", None),
         ("noon", None),

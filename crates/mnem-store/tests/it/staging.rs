@@ -150,6 +150,32 @@ fn checkout_and_merge_refuse_over_drafts() {
     assert_eq!(store.head().unwrap(), Head::Attached(branch("new")));
 }
 
+/// On a detached HEAD nothing can be committed, so drafts could only be dropped.
+#[test]
+fn a_branch_that_starts_at_a_detached_head_takes_drafts_along() {
+    let store = in_memory();
+    let tip = put(&store, "a", "1");
+    put(&store, "a", "2");
+    store.checkout(&tip.to_string(), false).unwrap();
+    store.stage(note("draft", "d")).unwrap();
+    let over = "over staged changes (draft)";
+    refused(store.checkout("main", false), over);
+    refused(store.checkout_new(&branch("new"), Some("main"), false, "t"), over);
+    assert!(!store.branches().unwrap().contains_key(&branch("new")));
+    store.checkout_new(&branch("new"), None, false, "t").unwrap();
+    assert_eq!(store.head().unwrap(), Head::Attached(branch("new")));
+    store.commit(&meta("kept")).unwrap();
+    assert_eq!(store.resolve("new~1").unwrap(), tip);
+    assert!(store.snapshot().unwrap().get(&id("draft")).unwrap().is_some());
+
+    store.checkout(&tip.to_string(), false).unwrap();
+    store.stage(note("other", "d")).unwrap();
+    store.checkout_new(&branch("dropped"), None, true, "t").unwrap();
+    assert!(store.staged().unwrap().is_empty(), "unless they are to be dropped");
+    store.stage(note("other", "d")).unwrap();
+    refused(store.checkout_new(&branch("third"), None, false, "t"), "over staged changes (other)");
+}
+
 #[test]
 fn a_new_branch_of_an_existing_name_is_refused_everywhere() {
     let store = in_memory();

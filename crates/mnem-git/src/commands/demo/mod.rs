@@ -11,7 +11,7 @@ use mnem_store::{Error, ErrorKind, Hint, Store};
 
 use crate::context::Context;
 use crate::error::Failure;
-use crate::output::{Output, has_keys, key};
+use crate::output::{Output, has_keys, key, named};
 use crate::report::demo::{self as told, Demo, Ran};
 use crate::run::within;
 use story::STORY;
@@ -64,7 +64,7 @@ pub fn run(context: &Context, args: &Args) -> Result<Demo, Failure> {
         (None, Some(temporary)) => temporary.path(),
         (None, None) => Path::new("."),
     };
-    let mut demo = Demo { commands: Vec::new(), store: args.keep.clone() };
+    let mut demo = Demo { commands: Vec::new(), store: args.keep.clone().map(named) };
     let here = Here::enter(directory)?;
     let output = Output::within(context.json);
     let scenes = STORY.len();
