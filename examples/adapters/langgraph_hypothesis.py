@@ -13,7 +13,6 @@ from __future__ import annotations
 import tempfile
 from typing import TYPE_CHECKING, TypedDict
 
-import mnem
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore  # noqa: TC002 LangGraph reads it when the graph runs
@@ -57,41 +56,48 @@ def agent(store: BaseStore) -> CompiledStateGraph:
     return graph.compile(checkpointer=InMemorySaver(), store=store)
 
 
-def ask(graph: CompiledStateGraph, thread: str, says: str) -> str:
+def talk(graph: CompiledStateGraph, thread: str, says: str) -> None:
     turn = {"says": says, "source": thread}
-    return graph.invoke(turn, {"configurable": {"thread_id": thread}})["answer"]
+    answer = graph.invoke(turn, {"configurable": {"thread_id": thread}})["answer"]
+    print(f"  {thread}> {says}\n    agent> {answer}")
 
 
 def try_out(memories: MnemosyneStore, path: str, name: str, guess: str, *, holds: bool) -> None:
     """A sub-task under a hypothesis, on a branch that nobody else is on."""
     memories.branch(name)
     with MnemosyneStore(path, branch=name, author="sub-task") as guessed:
-        print(f"  on {name}:", ask(agent(guessed), name, guess))
-    print("  meanwhile on main:", ask(agent(memories), "desk", "what do you know?"))
+        talk(agent(guessed), name, guess)
+        print(f"  known on the branch {name}: {known(guessed)}")
+    print(f"  known on the branch main, meanwhile: {known(memories)}")
     if holds:
-        print("  it holds:", memories.merge(name).status)
+        print(f"  The guess holds: {name} is merged into main ({memories.merge(name).status}).")
     else:
-        with mnem.open(path) as store:
-            store.delete_branch(name)
-        print("  it does not hold: dropped")
+        print(f"  The guess does not hold: {name} is dropped.")
+    memories.delete_branch(name)
+
+
+def known(memories: MnemosyneStore) -> str:
+    items = {item.key: item.value["is"] for item in memories.search(CUSTOMER)}
+    return "; ".join(f"{field}: {value}" for field, value in sorted(items.items()))
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as path, MnemosyneStore.from_conn_string(path) as memories:
         graph = agent(memories)
-        print("Two conversations, one memory")
-        print("  chat-1:", ask(graph, "chat-1", "I moved to Lyon."))
-        print("  chat-2:", ask(graph, "chat-2", "what do you know?"))
+        print("Two conversations share one memory")
+        talk(graph, "chat-1", "I moved to Lyon.")
+        talk(graph, "chat-2", "what do you know?")
 
-        print("A guess that holds")
+        print("\nA guess that will hold")
         try_out(memories, path, "guess-carrier", "suppose carrier is rail", holds=True)
-        print("A guess that does not")
+        print("\nA guess that will not")
         try_out(memories, path, "guess-city", "suppose city is Nice", holds=False)
 
-        print("What is known, and from where")
+        print("\nWhat is known on main in the end, and in which conversation it was learnt")
         for item in memories.search(CUSTOMER):
             blame = memories.why(CUSTOMER, item.key)
-            print(f"  {item.key}: {item.value['is']} ({blame.provenance.source})")
+            print(f"  {item.key}: {item.value['is']} (from {blame.provenance.source})")
+        print("\nThe commits that made it, newest first: author, message")
         for commit in memories.history():
             print(f"  {commit.author}: {commit.message}")
 

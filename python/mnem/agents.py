@@ -232,6 +232,8 @@ def recall(
     at = None if at is None else _text("at", at)
     if id is None:
         if at is None:
+            return store.memory(prefix=prefix, after=after, limit=limit)
+        return store.state_at(at, prefix=prefix, after=after, limit=limit)
     if (prefix, after, limit) != (None, None, None):
         raise InvalidRefError("recall takes an id, or prefix, after and limit, not both")
     if at is None:

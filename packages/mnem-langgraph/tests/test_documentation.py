@@ -19,10 +19,12 @@ def test_the_readme(tmp_path):
     readme = (PACKAGE / "README.md").read_text("utf-8")
     [block] = re.findall(r"^```python\n(.*?)^```$", readme, flags=re.DOTALL | re.MULTILINE)
     [printed] = re.findall(r"^```text\n(.*?)^```$", readme, flags=re.DOTALL | re.MULTILINE)
-    done = subprocess.run(
-        [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (done.stdout, done.stderr) == (printed, "")
+    # Whoever tries it runs it again.
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (done.stdout, done.stderr) == (printed, "")
 
 
 @pytest.mark.parametrize("name", ["__init__", "store"])

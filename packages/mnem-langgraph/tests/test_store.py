@@ -352,6 +352,19 @@ def test_a_branch_that_is_not_there(memories):
     assert memories.get(USER, "a").value == {"v": 1}
 
 
+def test_a_branch_is_dropped(memories):
+    memories.put(USER, "a", {"v": 1})
+    memories.switch(memories.branch("hypothesis"))
+    memories.put(USER, "a", {"v": 2})
+    with pytest.raises(mnem.InvalidRefError, match="this instance is on the branch hypothesis"):
+        memories.delete_branch("hypothesis")
+    memories.switch("main")
+    assert memories.delete_branch("hypothesis")
+    assert not memories.delete_branch("hypothesis")
+    assert memories.get(USER, "a").value == {"v": 1}
+    assert dict(memories._store.branches()).keys() == {"main"}
+
+
 def test_a_detached_head_is_told(path):
     with mnem.open(path) as person:
         person.checkout(person.write({"a": 1}, message="w"))

@@ -19,6 +19,7 @@ __all__ = [
     "copied",
     "fingerprint",
     "index_of",
+    "message_of",
     "node_of",
     "original_id",
     "replaceable",
@@ -162,6 +163,18 @@ def index_of(node: mnem.MemoryNode | None) -> list[str] | bool | None:
 def _ours(node: mnem.MemoryNode | None, name: str) -> Any:
     content = None if node is None else node.content
     return cast("dict[str, Any]", content).get(name) if isinstance(content, dict) else None
+
+
+def message_of(changes: Mapping[str, mnem.MemoryNode | None]) -> str:
+    """What the commit of these changes says."""
+    puts = [id for id, node in changes.items() if node is not None]
+    gone = [id for id, node in changes.items() if node is None]
+    said: list[str] = []
+    if puts:
+        said.append(f"put {puts[0] if len(puts) == 1 else f'{len(puts)} items'}")
+    if gone:
+        said.append(f"forget {gone[0] if len(gone) == 1 else f'{len(gone)} items'}")
+    return ", ".join(said)
 
 
 def copied(value: Any) -> Any:

@@ -32,7 +32,16 @@ from mnem import keys
 
 from mnem_langgraph import filters
 from mnem_langgraph.checks import check_op, expect
-from mnem_langgraph.items import copied, index_of, node_of, original_id, replaceable, value_of
+from mnem_langgraph.items import (
+    copied,
+    index_of,
+    message_of,
+    node_of,
+    original_id,
+    replaceable,
+    value_of,
+)
+from mnem_langgraph.seen import MINUTE, expiry, order, told
 from mnem_langgraph.shelf import Entry, Shelf, row_key
 from mnem_langgraph.sweeper import Sweeper
 from mnem_langgraph.vectors import Indexed, Recipe, Texts, best, pack, unpack
@@ -55,7 +64,6 @@ _Place = tuple[tuple[str, ...], str]
 _Row = tuple[str, bytes, bytes | None]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_MINUTE = 60_000
 # Local rows: when a version was put again or read, and its vectors.
 _SEEN = "mnem-langgraph:seen"
 _VECTORS = "mnem-langgraph:vectors"
@@ -71,6 +79,9 @@ class MnemosyneStore(BaseStore):
     is missing is made at the default branch's tip. ``author`` signs the commits. ``index`` turns
     on semantic search, as in LangGraph's own stores; it may also have ``model``, the name under
     which vectors are kept. ``ttl`` is LangGraph's configuration of times to live.
+
+    Where a value came from is told in its ``_meta``, whose ``source``, ``step``, ``observation``,
+    ``tool_call``, ``note`` and ``event_time`` become provenance: see :meth:`why`.
 
     Raises what LangGraph's stores raise for what they refuse, and :class:`mnem.MnemError` for
     what is wrong with the store. Every method may be called from any thread, the asynchronous
@@ -300,7 +311,7 @@ class MnemosyneStore(BaseStore):
             key=entry.key,
             namespace=entry.namespace,
             created_at=_datetime(entry.times.created),
-            updated_at=_datetime(-_order(entry, seen)[0]),
+            updated_at=_datetime(-order(entry, seen)[0]),
         )
 
     def _search(
@@ -319,7 +330,7 @@ class MnemosyneStore(BaseStore):
             if op.filter:
                 wanted = op.filter
                 entries = [entry for entry in entries if filters.holds(entry.value, wanted)]
-            entries.sort(key=lambda entry: _order(entry, seen))
+            entries.sort(key=lambda entry: order(entry, seen))
         if op.query and vector is not None:
             scores = {e.id: best(vector, e.vectors) for e in entries if e.vectors}
             entries.sort(key=lambda entry: -scores.get(entry.id, -2.0))
@@ -337,7 +348,7 @@ class MnemosyneStore(BaseStore):
                 key=entry.key,
                 value=copied(entry.value),
                 created_at=_datetime(entry.times.created),
-                updated_at=_datetime(-_order(entry, seen)[0]),
+                updated_at=_datetime(-order(entry, seen)[0]),
                 score=scores.get(entry.id),
             )
             for entry in entries
@@ -371,19 +382,11 @@ class MnemosyneStore(BaseStore):
         if not rows:
             return {}
         self._met_rows = True
-        return {key: _told(row) for key, row in rows}
-
-    def _expiry(self, entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> float | None:
-        ttl = entry.ttl
-        if ttl is None:
-            return None
-        row = seen.get(entry.row)
-        read = 0 if row is None else row["read"]
-        return max(-_order(entry, seen)[0], read) + ttl * _MINUTE
+        return {key: told(row) for key, row in rows}
 
     def _hidden(self, entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> bool:
-        expiry = self._expiry(entry, seen) if self._omits() else None
-        return expiry is not None and expiry <= _now()
+        ends = expiry(entry, seen) if self._omits() else None
+        return ends is not None and ends <= _now()
 
     def _refresh(self, read: list[Entry]) -> None:
         """Let the time to live of what was read begin anew; a moment's difference is left.
@@ -399,8 +402,8 @@ class MnemosyneStore(BaseStore):
             if ttl is None or ttl <= 0:
                 continue
             rows = self._seen(entry.id + "\0")
-            now, expiry = _now(), self._expiry(entry, rows) or 0
-            if now + ttl * _MINUTE - expiry > ttl * _MINUTE / 100:
+            now, ends = _now(), expiry(entry, rows) or 0
+            if now + ttl * MINUTE - ends > ttl * MINUTE / 100:
                 row = {**rows.get(entry.row, {}), "read": now}
                 refreshed.append((_SEEN, entry.row, json.dumps(row).encode()))
         # A store that cannot be written can be read.
@@ -423,16 +426,16 @@ class MnemosyneStore(BaseStore):
             expired = {
                 entry.id: (entry.row, seen.get(entry.row))
                 for entry in entries
-                if (expiry := self._expiry(entry, seen)) is not None and expiry <= now
+                if (ends := expiry(entry, seen)) is not None and ends <= now
             }
         swept: list[str] = []
 
         def forget(memory: mnem.Snapshot) -> dict[str, None]:
             swept.clear()
             for id, (row, was) in expired.items():
-                node, told = memory.get(id), self._seen_rows.get(row)
+                node, again = memory.get(id), self._seen_rows.get(row)
                 # What was put or read meanwhile stays.
-                same = (None if told is None else _told(told)) == was
+                same = (None if again is None else told(again)) == was
                 if same and node is not None and row_key(node) == row:
                     swept.append(id)
             return dict.fromkeys(swept)
@@ -522,7 +525,7 @@ class MnemosyneStore(BaseStore):
 
         try:
             commit = self._store.update(
-                change, message=_message(changes), author=self._author, local=rows
+                change, message=message_of(changes), author=self._author, local=rows
             )
         except _NothingThereError:
             return []
@@ -652,6 +655,22 @@ class MnemosyneStore(BaseStore):
         self._store.new_branch(name, start=start)
         return name
 
+    def delete_branch(self, name: str) -> bool:
+        """Delete a branch; its commits stay. False when there is no such branch.
+
+        InvalidRefError for the branch that this instance is on, and for HEAD's.
+
+        >>> memories = MnemosyneStore(":memory:")
+        >>> memories.put(("a",), "k", {"n": 1})
+        >>> memories.delete_branch(memories.branch("hypothesis"))
+        True
+        """
+        if name == self._branch:
+            raise mnem.InvalidRefError(
+                f"this instance is on the branch {name}", hint="switch to another one first"
+            )
+        return self._store.delete_branch(name)
+
     def switch(self, target: str) -> None:
         """Bind this instance, and no other, to another branch; HEAD stays.
 
@@ -670,6 +689,11 @@ class MnemosyneStore(BaseStore):
         """Which commit set an item, and from what; of one that was forgotten, the commit that did.
 
         InvalidRefError for an item that never was.
+
+        >>> memories = MnemosyneStore(":memory:")
+        >>> memories.put(("a",), "k", {"n": 1, "_meta": {"source": "ticket-4821"}})
+        >>> memories.why(("a",), "k").provenance.source
+        'ticket-4821'
         """
         id = keys.join(*namespace, key)
         other = original_id(id, (*namespace, key))
@@ -751,32 +775,9 @@ def _branch_of(store: mnem.Store) -> str:
     return head.removeprefix("ref: ")
 
 
-def _message(changes: Mapping[str, mnem.MemoryNode | None]) -> str:
-    puts = [id for id, node in changes.items() if node is not None]
-    gone = [id for id, node in changes.items() if node is None]
-    said: list[str] = []
-    if puts:
-        said.append(f"put {puts[0] if len(puts) == 1 else f'{len(puts)} items'}")
-    if gone:
-        said.append(f"forget {gone[0] if len(gone) == 1 else f'{len(gone)} items'}")
-    return ", ".join(said)
-
-
 def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
 def _datetime(milliseconds: float) -> datetime:
     return _EPOCH + timedelta(milliseconds=milliseconds)
-
-
-def _told(row: bytes) -> dict[str, float]:
-    """A local row about a version: when it was put again, with which rank, and when it was read."""
-    told: dict[str, float] = json.loads(row)
-    return {"put": 0, "rank": 0, "read": 0} | told
-
-
-def _order(entry: Entry, seen: Mapping[bytes, Mapping[str, float]]) -> tuple[float, float, str]:
-    """What sorts items newest first: when one was last put, its rank among equal times, its id."""
-    row = seen.get(entry.row) if seen else None
-    return entry.order if row is None else min(entry.order, (-row["put"], -row["rank"], entry.id))
