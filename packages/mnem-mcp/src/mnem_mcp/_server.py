@@ -19,6 +19,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolResult,
     Completion,
@@ -29,7 +30,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from ._answers import NOTICE, as_text, failed, more, shortened
+from ._answers import NOTICE, as_text, failed, more, readable, shortened
 from ._memory import Memory
 from ._notices import Notices
 from ._tools import MOST, Tools
@@ -223,7 +224,7 @@ class MemoryServer(MCPServer):
     ) -> GetPromptResult:
         """There are no prompts."""
         del arguments, context
-        raise MCPError(INVALID_PARAMS, f"not_found: there is no prompt {name!r}")
+        raise MCPError(INVALID_PARAMS, readable(f"not_found: there is no prompt {name!r}"))
 
     async def _complete(
         self,
@@ -236,7 +237,10 @@ class MemoryServer(MCPServer):
         template = isinstance(reference, ResourceTemplateReference)
         if not template or argument.name not in {"node_id", "prefix"}:
             return None
-        ids = await anyio.to_thread.run_sync(self._ids, argument.value)
+        try:
+            ids = await anyio.to_thread.run_sync(self._ids, argument.value)
+        except mnem.MnemError as error:
+            raise MCPError(INTERNAL_ERROR, readable(f"{error.code}: {error}")) from error
         shown = ids[:MOST_COMPLETIONS]
         return Completion(values=shown, total=len(ids), has_more=len(ids) > len(shown))
 
@@ -277,7 +281,7 @@ class MemoryServer(MCPServer):
         except mnem.MnemError as error:
             gone = error.code in {"not_found", "invalid_ref"}
             raise (ResourceNotFoundError if gone else ResourceError)(
-                f"{error.code}: {error}"
+                readable(f"{error.code}: {error}")
             ) from error
         told = f"{NOTICE} {more(beside)}".rstrip()
         return [
