@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from ._memory import need_branch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from mcp.server.mcpserver import MCPServer
 
 WRONG_USAGE = 2
 STORE = 3
@@ -60,10 +63,7 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"mnem-mcp: {error.code}: {error}{hint}\n")
         return STORE
     try:
-        if address is None:
-            server.run("stdio")
-        else:
-            serve(server, address)
+        _serve(server, address)
     except KeyboardInterrupt:
         pass
     except OSError as error:
@@ -72,6 +72,25 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"mnem-mcp: cannot listen on {asked.http}: {told}\n{hint}\n")
         return STORE
     return 0
+
+
+def _serve(server: MCPServer, address: Address | None) -> None:
+    if address is not None:
+        serve(server, address)
+        return
+    # Reading from a terminal is not interrupted otherwise; a write is whole or not there.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        server.run("stdio")
+    except Exception as error:
+        if not _client_went(error):
+            raise
+
+
+def _client_went(error: BaseException) -> bool:
+    """Whether an answer had nobody to go to: a client may end at any time."""
+    parts: Sequence[BaseException] | None = getattr(error, "exceptions", None)
+    return all(map(_client_went, parts)) if parts else isinstance(error, BrokenPipeError)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -17,6 +17,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -33,6 +34,7 @@ from pydantic import ValidationError
 from ._answers import NOTICE, as_text, failed, more, readable, shortened
 from ._memory import Memory
 from ._notices import Notices
+from ._stdio import only_messages
 from ._tools import MOST, Tools
 
 if TYPE_CHECKING:
@@ -183,6 +185,12 @@ class MemoryServer(MCPServer):
             self._connections -= 1
             if not self._connections:
                 self._memory.close()
+
+    async def run_stdio_async(self) -> None:
+        """Serve one client on standard input and output, until its input ends."""
+        served = self._lowlevel_server
+        async with stdio_server() as (read, write), only_messages(read, write) as messages:
+            await served.run(messages, write, served.create_initialization_options())
 
     @property
     def notices(self) -> Notices:
