@@ -14,6 +14,7 @@ import mnem
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 # What may be a time rather than a branch or a commit: ISO 8601, or Unix milliseconds.
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}.*|-?\d{9,}")
@@ -46,6 +47,7 @@ class Memory:
         self._branch = branch
         self._read_only = read_only
         self._handle: mnem.Store | None = None
+        self._root: Path | None = None
         self._ids: OrderedDict[str, list[str]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -55,6 +57,11 @@ class Memory:
         with self._lock:
             if self._handle is None:
                 store = mnem.open(self._path)
+                if self._root is None:
+                    self._root = store.root
+                elif store.root != self._root:
+                    # The nearest one above is another.
+                    raise mnem.NoStoreError(f"the store at {self._root} is gone")
                 branch = self._branch
                 if branch is None and store.head().startswith("ref: "):
                     branch = store.head().removeprefix("ref: ")
@@ -70,6 +77,13 @@ class Memory:
             handle, self._handle = self._handle, None
         if handle is not None:
             handle.close()
+
+    def heard(self, error: mnem.MnemError) -> None:
+        """Let go of a store that is gone, so that one is used that was put in its place."""
+        if isinstance(error, mnem.NoStoreError):
+            self.close()
+            with self._lock:
+                self._ids.clear()
 
     def switch(self, branch: str) -> mnem.Store:
         """Bind this server to another branch, which must be there; HEAD stays."""

@@ -8,7 +8,6 @@ import logging
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, get_args
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 import anyio.to_thread
 import mnem
@@ -36,6 +35,7 @@ from ._memory import Memory
 from ._notices import Notices
 from ._stdio import only_messages
 from ._tools import MOST, Tools
+from ._uris import Place
 
 if TYPE_CHECKING:
     import os
@@ -215,6 +215,7 @@ class MemoryServer(MCPServer):
     def _failed(self, name: str, error: ToolError) -> CallToolResult:
         cause = error.__cause__
         if isinstance(cause, mnem.MnemError):
+            self._memory.heard(cause)
             return failed(cause.code, str(cause), cause.hint)
         if isinstance(cause, ValidationError):
             return failed("invalid_ref", f"{name}: {_told(cause)}")
@@ -248,6 +249,7 @@ class MemoryServer(MCPServer):
         try:
             ids = await anyio.to_thread.run_sync(self._ids, argument.value)
         except mnem.MnemError as error:
+            self._memory.heard(error)
             raise MCPError(INTERNAL_ERROR, readable(f"{error.code}: {error}")) from error
         shown = ids[:MOST_COMPLETIONS]
         return Completion(values=shown, total=len(ids), has_more=len(ids) > len(shown))
@@ -287,6 +289,7 @@ class MemoryServer(MCPServer):
         try:
             value, beside = await anyio.to_thread.run_sync(self._read, str(uri))
         except mnem.MnemError as error:
+            self._memory.heard(error)
             gone = error.code in {"not_found", "invalid_ref"}
             raise (ResourceNotFoundError if gone else ResourceError)(
                 readable(f"{error.code}: {error}")
@@ -298,24 +301,22 @@ class MemoryServer(MCPServer):
         ]
 
     def _read(self, uri: str) -> tuple[Any, dict[str, Any]]:
-        try:
-            parts = urlsplit(uri)
-        except ValueError:
-            raise mnem.NotFoundError(f"there is no resource {uri!r}") from None
-        path = unquote(parts.path.removeprefix("/"))
-        asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+        place = Place.of(uri)
+        if place is None:
+            raise mnem.NotFoundError(f"there is no resource {uri!r}")
+        path, asked = place.name, place.asked
         limit = _whole_number(asked["limit"]) if "limit" in asked else None
         cursor = asked.get("cursor")
-        match (parts.scheme, parts.netloc, bool(path)):
-            case ("mnem", "memory", True):
+        match (place.kind, bool(path)):
+            case ("memory", True):
                 node = self._memory.store.get(path)
                 return node and shortened(node.to_dict(), whole=asked.get("whole") == "true"), {}
-            case ("mnem", "memory", False):
+            case ("memory", False):
                 tip = self._memory.store.head_commit()
                 return self._tools.page_of_nodes(tip, asked.get("prefix", ""), limit, cursor)
-            case ("mnem", "log", False) if self._history:
+            case ("log", False) if self._history:
                 return self._tools.page_of_commits(20 if limit is None else limit, cursor)
-            case ("mnem", "commit", True) if self._history:
+            case ("commit", True) if self._history:
                 commit = self._memory.resolve(path)
                 prefix = asked.get("prefix", "")
                 state, beside = self._tools.page_of_nodes(commit, prefix, limit, cursor)
