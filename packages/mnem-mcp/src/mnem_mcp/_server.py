@@ -339,10 +339,15 @@ async def _running(server: MCPServer) -> AsyncGenerator[None]:
 def _told(error: ValidationError) -> str:
     """What is wrong with arguments, in a sentence that does not repeat them."""
     wrong = {
-        ".".join(str(part) for part in one["loc"]): one["msg"]
+        ".".join(map(_part, one["loc"])): one["msg"]
         for one in error.errors(include_url=False, include_input=False)
     }
     return "; ".join(f"argument {name}: {message}" for name, message in wrong.items())
+
+
+def _part(part: int | str) -> str:
+    """A part of an argument's name, which anybody may have made up."""
+    return str(part) if isinstance(part, int) or part.isidentifier() else repr(part)
 
 
 def _whole_number(text: str) -> int:

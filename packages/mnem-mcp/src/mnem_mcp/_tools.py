@@ -88,6 +88,8 @@ Items = Annotated[
     list[Item], Field(description="Each with `content`, and with `id` and what `remember` takes.")
 ]
 
+_ANSWERS = {"ours", "theirs", "base", "delete"}
+
 
 @with_config(extra="forbid")
 class Resolution(TypedDict):
@@ -464,6 +466,12 @@ def _resolving(resolutions: dict[str, str | Resolution] | None) -> dict[str, Any
     """Resolutions as the store takes them."""
     if resolutions is None:
         return None
+    for id, answer in resolutions.items():
+        if isinstance(answer, str) and answer not in _ANSWERS:
+            raise mnem.InvalidRefError(
+                f"the resolution of {id!r} is 'ours', 'theirs', 'base', 'delete' or "
+                f'{{"content": ...}}, not {answer!r}'
+            )
     return {
         id: answer
         if isinstance(answer, str)
