@@ -157,3 +157,23 @@ def test_a_client_that_does_not_read_on_is_no_fault(ready):
     ready.process.stdout.close()
     ready.send(call(2, "recall"))
     assert ready.ended() == (0, b"", b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_person_is_told_what_it_waits_for(directory):
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "mnem_mcp", "--store", directory],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            assert b"waiting for a client program" in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=PATIENCE) == -signal.SIGINT
+            assert process.stdout.read() == b""
+        finally:
+            process.kill()
+            os.close(ours)
+            os.close(theirs)

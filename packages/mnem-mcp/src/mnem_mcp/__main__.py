@@ -76,6 +76,11 @@ def _serve(server: MCPServer, address: Address | None) -> None:
         return
     # Reading from a terminal is not interrupted otherwise; a write is whole or not there.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.stdin.isatty():
+        sys.stderr.write(
+            "mnem-mcp: waiting for a client program on standard input; "
+            "`mnem-mcp --help` says more, Ctrl-C ends it\n"
+        )
     try:
         server.run("stdio")
     except Exception as error:
