@@ -67,3 +67,45 @@ async def test_an_argument_that_there_is_not_is_told(directory):
         assert await use.result("recall") == {}
         for tool in (await client.list_tools()).tools:
             assert tool.input_schema["additionalProperties"] is False
+
+
+async def test_no_error_drives_a_terminal(directory):
+    """Whatever a caller made up: ids, names of arguments, revisions."""
+    bad = "\x1b[31m\u202e<b>\n\r\x00../"
+    async with mcp.Client(build_server(directory, "all")) as client:
+        await client.call_tool("remember", {"id": "x", "content": 1})
+        for tool, arguments in [
+            (bad, {}),
+            ("recall", {bad: 1}),
+            ("remember", {"id": bad, "content": 1}),
+            ("remember", {"id": "y", "content": {bad: 2**70}}),
+            ("remember_many", {"items": [{"content": 1, bad: 1}]}),
+            ("forget", {"id": bad}),
+            ("why", {"id": bad}),
+            ("why", {"id": "x", "at": bad}),
+            ("when_did", {"id": bad, "present": True}),
+            ("recall_at", {"commit": bad}),
+            ("history", {"cursor": bad}),
+            ("branch", {"name": bad}),
+            ("switch", {"target": bad}),
+            ("merge", {"theirs": bad}),
+            ("merge", {"theirs": "main", "strategy": bad}),
+            ("merge", {"theirs": "main", "resolutions": {bad: "ours"}}),
+            ("merge", {"theirs": "main", "resolutions": {"x": bad}}),
+            ("merge", {"theirs": "main", "resolutions": {bad: {"content": 1, bad: 1}}}),
+            ("undo", {"by": bad}),
+        ]:
+            answer = await client.call_tool(tool, arguments)
+            assert answer.is_error, (tool, arguments)
+            for part in answer.content:
+                assert part.text.isprintable(), (tool, part.text)
+
+
+async def test_a_resolution_that_is_none_is_told(directory):
+    async with mcp.Client(build_server(directory, "all")) as client:
+        use = Use(client)
+        await use("remember", id="x", content=1)
+        assert await use.error("merge", theirs="main", resolutions={"x": "mine"}) == (
+            "invalid_ref: the resolution of 'x' is 'ours', 'theirs', 'base', 'delete' or "
+            """{"content": ...}, not 'mine'"""
+        )

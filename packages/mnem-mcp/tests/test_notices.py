@@ -13,8 +13,10 @@ import mnem
 import pytest
 from clients import Use
 from mcp.client.stdio import StdioServerParameters
+from mcp.server.connection import Connection
 from mcp_types import ResourceUpdatedNotification
 from mnem_mcp import build_server
+from mnem_mcp._memory import Memory
 
 pytestmark = [
     pytest.mark.anyio,
@@ -120,6 +122,66 @@ async def test_changes_are_told(server, mode, directory):
     assert set(heard.every) == set(uris)
 
 
+async def test_a_resource_may_be_written_in_any_way(directory, mode):
+    with mnem.open(directory) as store:
+        store.write({"a/b": 1, "other": 1}, message="first")
+    told = ["mnem://memory/a%2fb", "mnem://memory/a/b", "mnem://memory/%61%2Fb?whole=true"]
+    told += ["mnem://memory?prefix=a", "mnem://log?limit=3", "mnem://commit/main"]
+    silent = ["mnem://memory/other", "mnem://memory/a", f"mnem://commit/{'0' * 64}", "mnem://no/a"]
+    silent += ["file:///a/b", "mnem://["]
+    async with listening(build_server(directory), mode, [*told, *silent]) as (client, heard):
+        # In Python both are the same.
+        await Use(client)("remember", id="a/b", content=True)
+        await heard.all_of(*told)
+        await Use(client)("remember", id="other", content=2)
+        await heard.all_of("mnem://memory/other")
+    assert set(heard.every) == {*told, "mnem://memory/other"}
+
+
+async def test_a_large_change_costs_those_who_hear_nothing(directory, monkeypatch):
+    read, node = [], Memory.node
+
+    def reading(memory, commit, name):
+        read.append(name)
+        return node(memory, commit, name)
+
+    monkeypatch.setattr(Memory, "node", reading)
+    uris = ["mnem://memory", "mnem://memory/n7"]
+    async with listening(build_server(directory), "2026-07-28", uris) as (_, heard):
+        with mnem.open(directory) as store:
+            store.write({f"n{n}": n for n in range(10_000)}, message="import")
+        await heard.all_of(*uris)
+    assert set(read) == {"n7"}
+    assert heard.every == uris
+
+
+async def test_who_does_not_listen_holds_nobody_up(directory, monkeypatch):
+    """A client that stopped reading, as a suspended one does, still has its subscription."""
+    server = build_server(directory)
+    stuck, free = anyio.Event(), anyio.Event()
+    send = Connection.send_resource_updated
+
+    async def slowly(connection, uri, **more):
+        if uri == "mnem://memory/stuck":
+            stuck.set()
+            await free.wait()
+        await send(connection, uri, **more)
+
+    monkeypatch.setattr(Connection, "send_resource_updated", slowly)
+    async with (
+        listening(server, "legacy", ["mnem://memory/stuck"]) as (_, late),
+        listening(server, "legacy", ["mnem://memory"]) as (client, heard),
+    ):
+        for n in range(3):
+            await Use(client)("remember", id="stuck", content=n)
+            await heard.all_of("mnem://memory")
+        assert stuck.is_set()
+        assert late.every == []
+        free.set()
+        await late.all_of("mnem://memory/stuck")
+    assert 1 <= len(late.every) <= 2
+
+
 async def test_a_switch_is_a_change(directory):
     with mnem.open(directory) as store:
         mnem.agents.remember(store, "plan", "basic")
@@ -166,13 +228,15 @@ async def test_nobody_looks_while_nobody_listens(directory, monkeypatch):
         assert looks == []
 
 
-async def test_a_store_that_cannot_be_read_does_not_end_the_server(directory, monkeypatch):
+async def test_a_store_that_cannot_be_read_does_not_end_the_server(directory, monkeypatch, caplog):
     server = build_server(directory)
     async with listening(server, "2026-07-28", ["mnem://memory"]) as (client, heard):
-        changed, failed = server.notices._changed, anyio.Event()
+        changed, failures, failed = server.notices._changed, [], anyio.Event()
 
-        def fail(_tip):
-            failed.set()
+        def fail(tip):
+            failures.append(tip)
+            if len(failures) == 3:
+                failed.set()
             raise mnem.BusyError("busy")
 
         monkeypatch.setattr(server.notices, "_changed", fail)
@@ -181,3 +245,31 @@ async def test_a_store_that_cannot_be_read_does_not_end_the_server(directory, mo
             await failed.wait()
         monkeypatch.setattr(server.notices, "_changed", changed)
         await heard.all_of("mnem://memory")
+    # Once, and not as often as it looked.
+    assert [record.getMessage() for record in caplog.records] == [
+        "cannot look for changes: busy: busy"
+    ]
+
+
+async def test_what_is_put_in_the_place_of_a_store_is_used_and_told(directory, tmp_path_factory):
+    place = directory / "place"
+    place.mkdir()
+    # The first, and the one that is put in its place.
+    stores = []
+    for content in ("basic", "enterprise"):
+        made = tmp_path_factory.mktemp(content)
+        with mnem.init(made) as store:
+            mnem.agents.remember(store, "plan", content)
+        stores.append(made / ".mnem")
+    stores[0].rename(place / ".mnem")
+    uris = ["mnem://memory", "mnem://memory/plan"]
+    async with listening(build_server(place), "2026-07-28", uris) as (client, heard):
+        use = Use(client)
+        assert (await use.result("recall"))["plan"]["content"] == "basic"
+        (place / ".mnem").rename(place / "old")
+        # The one above is another's.
+        for _ in range(3):
+            assert (await use.error("recall")).startswith("no_store: ")
+        stores[1].rename(place / ".mnem")
+        await heard.all_of(*uris)
+        assert (await use.result("recall"))["plan"]["content"] == "enterprise"

@@ -102,6 +102,103 @@ async def test_default_answers_fit_a_context(use, text):
         assert tokens(await use.client.read_resource(uri)) < TOKENS, uri
 
 
+@pytest.mark.parametrize("text", ['"\\\\', "\\\\", "🦀", "\x01"], ids=ascii)
+async def test_no_text_makes_an_answer_too_long(directory, use, text):
+    """Of these the JSON is several times as long as they are, and so is its text in an answer."""
+
+    def node(id, n):
+        came_from = mnem.Provenance(*[text * 500] * 5)
+        return mnem.MemoryNode(id, f"{n}{text * 900}", provenance=came_from)
+
+    lineage = [{"id": f"{text}{n}", "object": "0" * 64} for n in range(2000)]
+    message = {"message": text * 500, "author": text * 500}
+    ids = [f"{text}{n:03}" for n in range(60)]
+    with mnem.open(directory) as store:
+        store.write({id: node(id, 0) for id in ids}, **message)
+        store.write({"derived": mnem.MemoryNode("derived", 1, derived_from=lineage)}, **message)
+        store.on("other").write({id: node(id, 1) for id in ids}, **message)
+        store.write({id: node(id, 2) for id in ids}, **message)
+        for n in range(300):
+            store.write({"turn": node("turn", n % 2)}, **message)
+        store.write({f"short:{n:04}": text * 40 for n in range(600)}, **message)
+        # No id is ever cut: of control characters alone, one does not fit.
+        long = (text if text.isprintable() else "n") * (1000 // len(text.encode()))
+        store.write({f"named:{n:03}{long}": n for n in range(60)}, **message)
+        mnem.agents.forget(store, "derived", summary=text * 500, author=text * 50_000)
+    for tool, arguments in [
+        ("recall", {}),
+        ("recall", {"id": ids[0]}),
+        ("recall_at", {"commit": "HEAD~1", "id": "derived"}),
+        ("recall_at", {"commit": "HEAD~1", "prefix": "derived"}),
+        ("recall", {"prefix": "short:"}),
+        ("recall", {"prefix": "named:"}),
+        ("history", {}),
+        ("why", {"id": ids[0]}),
+        ("why", {"id": "derived"}),
+        ("when_did", {"id": "turn", "equals": f"1{text * 900}"}),
+        ("when_did", {"id": "derived", "absent": True}),
+        ("whats_new", {"commit": "HEAD~1"}),
+        ("whats_new", {"commit": "HEAD~303"}),
+        ("merge", {"theirs": "other"}),
+        ("revert", {"commit": "HEAD~305"}),
+        ("undo", {}),
+    ]:
+        answer = await use.answer(tool, **arguments)
+        assert not answer.is_error, answer.content
+        assert tokens(answer) < TOKENS, (tool, arguments)
+    for uri in ["mnem://memory", "mnem://log", "mnem://commit/HEAD~303", "mnem://memory/derived"]:
+        assert tokens(await use.client.read_resource(uri)) < TOKENS, uri
+    node = await use.result("recall_at", commit="HEAD~1", id="derived")
+    assert node["derived_from"] == lineage[: len(node["derived_from"])]
+    assert node["left_out"]["derived_from"] == len(json.dumps(lineage, ensure_ascii=False).encode())
+    whole = await use.result("recall_at", commit="HEAD~1", id="derived", whole=True)
+    assert whole["derived_from"] == lineage
+
+
+LONG = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("recall_at", {"commit": LONG}),
+        ("history", {"cursor": LONG}),
+        ("why", {"id": LONG}),
+        ("forget", {"id": LONG}),
+        ("undo", {"by": LONG}),
+        ("merge", {"theirs": "main", "strategy": LONG}),
+        ("remember", {LONG: 1}),
+        ("remember_many", {"items": [{LONG[:99]: n} for n in range(2000)]}),
+        (LONG, {}),
+    ],
+    ids=["commit", "cursor", "id", "forget", "by", "strategy", "argument", "items", "tool"],
+)
+async def test_an_error_does_not_repeat_all_that_it_was_given(use, tool, arguments):
+    await use("remember", id="plan", content=1)
+    answer = await use.answer(tool, **arguments)
+    assert answer.is_error
+    assert answer.content[0].text.partition(": ")[0] in {"invalid_ref", "not_found"}
+    assert "…" in "".join(part.text for part in answer.content)
+    assert tokens(answer) < 1_000
+    with pytest.raises(mcp.MCPError, match="not_found: ") as raised:
+        await use.read(f"mnem://{LONG}")
+    assert len(raised.value.error.message) < 2_000
+
+
+async def test_conflicts_that_are_left_out_come_when_the_ones_before_have_answers(directory, use):
+    ids = [f"{n:03}" for n in range(200)]
+    with mnem.open(directory) as store:
+        store.write(dict.fromkeys(ids, 0), message="base")
+        store.on("other").write(dict.fromkeys(ids, "theirs"), message="theirs")
+        store.write(dict.fromkeys(ids, "ours"), message="ours")
+    resolutions = {}
+    while (merged := await use("merge", theirs="other", resolutions=resolutions))["conflicts"]:
+        assert merged.get("left_out", 0) == 200 - len(resolutions) - len(merged["conflicts"])
+        resolutions |= {conflict["id"]: "theirs" for conflict in merged["conflicts"]}
+    assert list(resolutions) == ids
+    assert merged["status"] == "merged"
+
+
 async def test_what_is_very_long_is_left_out_and_told(use):
     text = "x" * 100_000
     await use("remember", id="long", content={"text": text}, observation=text, summary=text)
@@ -174,6 +271,22 @@ async def test_a_page_of_the_history_costs_a_page(directory, use, monkeypatch):
     assert len(every) > 160
 
 
+async def test_a_cursor_stays_short_where_very_many_branches_were_merged(directory, use):
+    with mnem.open(directory) as store:
+        mnem.agents.remember(store, "root", 1)
+        for n in range(300):
+            mnem.agents.remember(store.on(f"side-{n}"), f"{n}", n)
+        for n in range(300):
+            store.merge(f"side-{n}")
+        every = [commit.id for commit in store.log()]
+    seen = []
+    async for answer in pages(use, "history"):
+        seen += [commit["id"] for commit in answer["result"]]
+        assert len(answer.get("next_cursor", "")) < 2_200
+    assert seen == every
+    assert len(every) == 600
+
+
 async def test_a_cursor_holds_while_memory_is_written(use):
     for n in range(10):
         await use("remember", id="n", content=n)
@@ -184,7 +297,9 @@ async def test_a_cursor_holds_while_memory_is_written(use):
     assert [commit["id"] for commit in first["result"] + rest["result"]] == every
 
 
-@pytest.mark.parametrize("cursor", ["", "main", "0" * 64, "0" * 63, "a,b", "é" * 9000])
+@pytest.mark.parametrize(
+    "cursor", ["", "main", "0" * 64, "0" * 16, "0" * 15, "a,b", f"{'0' * 16}+", "é" * 9000]
+)
 async def test_a_cursor_that_is_none(use, cursor):
     await use("remember", id="n", content=1)
     assert (await use.error("history", cursor=cursor)).startswith("invalid_ref: the cursor ")

@@ -151,15 +151,20 @@ async def with_token(url, token):
 async def test_with_a_token_nobody_calls_without(directory, tmp_path_factory):
     file = tmp_path_factory.mktemp("token") / "token"
     file.write_text("s3cret\n")
-    for words, token in [(["--token-file", str(file)], None), ([], "s3cret")]:
+    for words, token in [(["--token-file", str(file)], None), ([], "s3cret"), ([], "s3cret\n")]:
         with http_server(directory, *words, token=token) as url:
             assert request(url) == 401
             assert request(url, Authorization="Bearer wrong") == 401
             assert request(url, Authorization="Bearer s3cret2") == 401
             assert request(url, Authorization="Basic s3cret") == 401
             assert request(url, Authorization="Bearer ") == 401
+            assert request(url, Authorization="Bearer s3cre") == 401
+            assert request(url, Authorization="s3cret") == 401
             assert request(url, path="/elsewhere") == 401
+            assert request(url, path="/mcp?access_token=s3cret") == 401
             assert request(url, Authorization="Bearer s3cret") != 401
+            # The scheme is written in any case.
+            assert request(url, Authorization="bearer s3cret") != 401
             async with with_token(url, "s3cret") as use:
                 await use("remember", id="plan", content="basic")
                 assert list(await use.result("recall")) == ["plan"]
@@ -182,11 +187,39 @@ async def test_beyond_loopback_it_takes_a_token_and_its_names(directory, run):
         assert request(here, Host=f"localhost:{port}", **token) == 421
 
 
-def test_what_is_wrong_with_an_address_is_told(directory, run):
-    for address in ["8000", "127.0.0.1", "127.0.0.1:", ":8000", "127.0.0.1:x", "127.0.0.1:70000"]:
+@pytest.mark.parametrize("listen", ["127.0.0.5:0", "localhost:0", "[::1]:0"])
+async def test_it_is_called_by_the_name_that_it_says(directory, listen):
+    with http_server(directory, listen=listen) as url:
+        async with mcp.Client(url) as client:
+            assert await Use(client).result("recall") == {}
+
+
+def test_names_are_written_in_lower_case_by_clients(directory):
+    words = ["--allow-host", "Memory.Example", "--allow-host", "2001:DB8::1"]
+    with http_server(directory, *words) as url:
+        assert request(url, Host="memory.example") != 421
+        assert request(url, Host="[2001:db8::1]:8000") != 421
+
+
+async def test_a_memory_over_http_is_as_large_as_another(directory):
+    with http_server(directory) as url:
+        async with mcp.Client(url) as client:
+            await Use(client)("remember", id="large", content="x" * 7_000_000)
+            whole = await Use(client).result("recall", id="large", whole=True)
+    assert len(whole["content"]) == 7_000_000
+
+
+def test_what_is_wrong_with_an_address_is_told(directory, run, monkeypatch):
+    wrong = ["8000", "127.0.0.1", "127.0.0.1:", ":8000", "127.0.0.1:x", "127.0.0.1:70000", "::1"]
+    for address in [*wrong, "http://127.0.0.1:80", "[::1:80", "[localhost]:80", "a b:80", "::1]:1"]:
         code, out, told = run("--store", str(directory), "--http", address)
         assert (code, out) == (2, ""), address
-        assert "is not HOST:PORT" in told
+        assert "is not HOST:PORT" in told, address
+    for name in ["https://memory.example", "memory.example:443", "*", "", "a b"]:
+        words = ["--http", "127.0.0.1:0", "--allow-host", name]
+        code, out, told = run("--store", str(directory), *words)
+        assert (code, out) == (2, ""), name
+        assert f"--allow-host: {name!r} is no host name" in told
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         code, out, told = run("--store", str(directory), "--http", address)
@@ -195,6 +228,36 @@ def test_what_is_wrong_with_an_address_is_told(directory, run):
         f"mnem-mcp: cannot listen on {address}: {os.strerror(errno.EADDRINUSE)}\n"
         "hint: `--http HOST:0` takes a free port\n"
     )
+    monkeypatch.setenv("MNEM_MCP_TOKEN", "s3cret")
+    code, out, told = run("--store", str(directory), "--http", "192.0.2.1:0")
+    assert (code, out) == (3, "")
+    assert told.startswith("mnem-mcp: cannot listen on 192.0.2.1:0: ")
+    assert told.endswith("hint: give an address of this machine, such as 127.0.0.1:8000\n")
+
+
+def test_what_is_no_token_is_told(directory, run, monkeypatch, tmp_path_factory):
+    file = tmp_path_factory.mktemp("token") / "token"
+    words = ["--store", str(directory), "--http", "0.0.0.0:0", "--token-file", str(file)]
+    for text, wrong in [
+        (b" \n", f"--token-file: {file} is empty"),
+        (b"two words\n", f"--token-file: {file} holds no token"),
+        (b"two\nlines\n", f"--token-file: {file} holds no token"),
+        (b"\xff\xfe\x00", f"--token-file: {file} holds no token"),
+    ]:
+        file.write_bytes(text)
+        code, out, told = run(*words)
+        assert (code, out) == (2, ""), text
+        assert wrong in told
+    monkeypatch.setenv("MNEM_MCP_TOKEN", "é")
+    code, out, told = run(*words[:4])
+    assert (code, out) == (2, "")
+    assert "MNEM_MCP_TOKEN holds no token" in told
+    # A client's configuration is read by no shell.
+    monkeypatch.setenv("HOME", str(file.parent))
+    file.write_text("two words")
+    code, out, told = run(*words[:5], "~/token")
+    assert (code, out) == (2, "")
+    assert "--token-file: ~/token holds no token" in told
 
 
 # ---- the command ----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING
 import mnem
 
 from . import __version__, build_server
-from ._http import Address, BadAddressError, serve
+from ._http import Address, BadAddressError, CannotListenError, serve
 from ._memory import need_branch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from mcp.server.mcpserver import MCPServer
 
 WRONG_USAGE = 2
 STORE = 3
@@ -33,8 +36,6 @@ def main(words: Sequence[str] | None = None) -> int:
         address = None if asked.http is None else Address.parse(asked.http, asked.allow_host, token)
     except BadAddressError as error:
         parser.error(str(error))
-    except OSError as error:
-        parser.error(f"--token-file: cannot read {asked.token_file}: {error.strerror}")
     if address is None and (asked.token_file or asked.allow_host):
         parser.error("--token-file and --allow-host are for --http")
     if asked.no_history and asked.tools == "all":
@@ -60,18 +61,37 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"mnem-mcp: {error.code}: {error}{hint}\n")
         return STORE
     try:
-        if address is None:
-            server.run("stdio")
-        else:
-            serve(server, address)
+        _serve(server, address)
     except KeyboardInterrupt:
         pass
-    except OSError as error:
-        told = (error.strerror or str(error)).partition(" (while")[0]
-        hint = "hint: `--http HOST:0` takes a free port"
-        sys.stderr.write(f"mnem-mcp: cannot listen on {asked.http}: {told}\n{hint}\n")
+    except CannotListenError as error:
+        sys.stderr.write(f"mnem-mcp: {error}\n")
         return STORE
     return 0
+
+
+def _serve(server: MCPServer, address: Address | None) -> None:
+    if address is not None:
+        serve(server, address)
+        return
+    # Reading from a terminal is not interrupted otherwise; a write is whole or not there.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.stdin.isatty():
+        sys.stderr.write(
+            "mnem-mcp: waiting for a client program on standard input; "
+            "`mnem-mcp --help` says more, Ctrl-C ends it\n"
+        )
+    try:
+        server.run("stdio")
+    except Exception as error:
+        if not _client_went(error):
+            raise
+
+
+def _client_went(error: BaseException) -> bool:
+    """Whether an answer had nobody to go to: a client may end at any time."""
+    parts: Sequence[BaseException] | None = getattr(error, "exceptions", None)
+    return all(map(_client_went, parts)) if parts else isinstance(error, BrokenPipeError)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -119,12 +139,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _token(file: str | None) -> str | None:
+    """The token that clients must send; BadAddressError for what no header can hold."""
     if file is None:
-        return os.environ.get("MNEM_MCP_TOKEN") or None
-    token = Path(file).read_text(encoding="utf-8").strip()
-    if not token:
-        raise BadAddressError(f"--token-file: {file} is empty")
-    return token
+        place, text = "MNEM_MCP_TOKEN", os.environ.get("MNEM_MCP_TOKEN", "")
+    else:
+        place = f"--token-file: {file}"
+        try:
+            text = Path(os.path.expanduser(file)).read_text(encoding="latin-1")  # noqa: PTH111
+        except OSError as error:
+            raise BadAddressError(f"--token-file: cannot read {file}: {error.strerror}") from error
+    token = text.strip()
+    if not token and file is not None:
+        raise BadAddressError(f"{place} is empty")
+    if not all("!" <= character <= "~" for character in token):
+        raise BadAddressError(f"{place} holds no token: one word of ASCII characters")
+    return token or None
 
 
 def _check(path: str, *, init: bool, branch: str | None, read_only: bool) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hmac
 import ipaddress
+import re
 import socket
 import sys
 from dataclasses import dataclass
@@ -26,8 +28,17 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 GRACE = 1
 
 
+# What one request may hold: a memory of the largest content there is, and what stands around it.
+MOST_BYTES = 96 * 1024 * 1024
+_NAME = re.compile(r"[a-z0-9._-]+")
+
+
 class BadAddressError(ValueError):
     """What was said about where to listen does not do."""
+
+
+class CannotListenError(Exception):
+    """The address cannot be listened on."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +62,23 @@ class Address:
         mnem_mcp._http.BadAddressError: 0.0.0.0 is reached from other machines, so it takes a \
 token: --token-file FILE
         """
-        host, colon, port = text.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:  # noqa: PLR2004
+        host, _, port = text.lower().rpartition(":")
+        is_port = port.isascii() and port.isdigit() and int(port) <= 65535  # noqa: PLR2004
+        if not is_port or not _is_host(host):
             raise BadAddressError(f"--http: {text!r} is not HOST:PORT, such as 127.0.0.1:8000")
+        host = host.strip("[]")
+        for name in names:
+            if not _is_host(name.lower()):
+                raise BadAddressError(f"--allow-host: {name!r} is no host name: no scheme, no port")
+        # As clients write them, whatever was typed.
+        names = [_named(name.lower()) for name in (host, *names)]
         if _is_loopback(host):
-            return cls(host, int(port), (*LOOPBACK, *names), token)
+            return cls(host, int(port), tuple(dict.fromkeys([*LOOPBACK, *names])), token)
         if token is None:
             raise BadAddressError(
                 f"{host} is reached from other machines, so it takes a token: --token-file FILE"
             )
-        named = f"[{host}]" if ":" in host else host
-        return cls(host, int(port), (named, *names), token)
+        return cls(host, int(port), tuple(names), token)
 
     def security(self) -> TransportSecuritySettings:
         """The host and origin checks: a page that rebinds its own name to us is refused."""
@@ -77,6 +93,23 @@ token: --token-file FILE
         )
 
 
+def _is_host(text: str) -> bool:
+    """Whether it is a name or an address; one of version 6 may stand in brackets."""
+    if _NAME.fullmatch(text):
+        return True
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    try:
+        return ipaddress.ip_address(text).version == 6  # noqa: PLR2004
+    except ValueError:
+        return False
+
+
+def _named(host: str) -> str:
+    """A host as it stands in a URL."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
 def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
@@ -89,18 +122,32 @@ def _is_loopback(host: str) -> bool:
 def serve(server: MCPServer, address: Address) -> None:
     """Serve until stopped; says on standard error where, once it listens."""
     app = server.streamable_http_app(
-        streamable_http_path=PATH, host=address.host, transport_security=address.security()
+        streamable_http_path=PATH,
+        host=address.host,
+        transport_security=address.security(),
+        max_request_body_size=MOST_BYTES,
     )
     if address.token is not None:
         app.add_middleware(RequireToken, token=address.token)
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listening = socket.create_server((address.host, address.port), family=family)
-    host = f"[{address.host}]" if ":" in address.host else address.host
+    listening = _listen(address)
     port = listening.getsockname()[1]
-    sys.stderr.write(f"mnem-mcp: listening on http://{host}:{port}{PATH}\n")
+    sys.stderr.write(f"mnem-mcp: listening on http://{_named(address.host)}:{port}{PATH}\n")
     sys.stderr.flush()
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE)
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(address: Address) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server((address.host, address.port), family=family)
+    except OSError as error:
+        told = (error.strerror or str(error)).partition(" (while")[0]
+        hint = "give an address of this machine, such as 127.0.0.1:8000"
+        if error.errno in {errno.EADDRINUSE, errno.EACCES}:
+            hint = "`--http HOST:0` takes a free port"
+        place = f"{_named(address.host)}:{address.port}"
+        raise CannotListenError(f"cannot listen on {place}: {told}\nhint: {hint}") from error
 
 
 class RequireToken:
@@ -108,12 +155,14 @@ class RequireToken:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._expected = f"Bearer {token}".encode()
+        self._expected = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            sent = Headers(scope=scope).get("authorization", "").encode("latin-1")
-            if not hmac.compare_digest(sent, self._expected):
+            header = Headers(scope=scope).get("authorization", "").encode("latin-1")
+            scheme, _, sent = header.partition(b" ")
+            is_sent = hmac.compare_digest(sent.strip(), self._expected)
+            if scheme.lower() != b"bearer" or not is_sent:
                 refused = JSONResponse(
                     {"error": "invalid_token", "error_description": "a bearer token is needed"},
                     status_code=401,

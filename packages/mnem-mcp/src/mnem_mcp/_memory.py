@@ -6,17 +6,23 @@ import re
 import threading
 from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import mnem
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 # What may be a time rather than a branch or a commit: ISO 8601, or Unix milliseconds.
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}.*|-?\d{9,}")
-_COMMIT = re.compile(r"[0-9a-f]{64}")
+# The cursor of a history: where it goes on, by the first digits of commits, and how many to pass
+# over from there. It stands three times in an answer, so it must not get long.
+_DIGITS = 16
+_WIDEST = 128
+_CURSOR = re.compile(r"[0-9a-f]{16}(,[0-9a-f]{16}){0,127}(\+[0-9]{1,9})?")
 # How many commits keep the sorted ids of their memory at hand, for paging.
 _KEPT = 4
 
@@ -41,6 +47,7 @@ class Memory:
         self._branch = branch
         self._read_only = read_only
         self._handle: mnem.Store | None = None
+        self._root: Path | None = None
         self._ids: OrderedDict[str, list[str]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -50,6 +57,11 @@ class Memory:
         with self._lock:
             if self._handle is None:
                 store = mnem.open(self._path)
+                if self._root is None:
+                    self._root = store.root
+                elif store.root != self._root:
+                    # The nearest one above is another.
+                    raise mnem.NoStoreError(f"the store at {self._root} is gone")
                 branch = self._branch
                 if branch is None and store.head().startswith("ref: "):
                     branch = store.head().removeprefix("ref: ")
@@ -65,6 +77,13 @@ class Memory:
             handle, self._handle = self._handle, None
         if handle is not None:
             handle.close()
+
+    def heard(self, error: mnem.MnemError) -> None:
+        """Let go of a store that is gone, so that one is used that was put in its place."""
+        if isinstance(error, mnem.NoStoreError):
+            self.close()
+            with self._lock:
+                self._ids.clear()
 
     def switch(self, branch: str) -> mnem.Store:
         """Bind this server to another branch, which must be there; HEAD stays."""
@@ -130,16 +149,18 @@ class Memory:
                 del ids[bisect_left(ids, change.id)]
         return ids
 
-    def history(self, limit: int, cursor: str | None) -> tuple[list[mnem.Commit], bool]:
-        """Commits, newest first, from a cursor on; and whether there are more."""
-        starts = None if cursor is None else _places(cursor)
+    def history(self, limit: int, cursor: str | None) -> Walk:
+        """Commits, newest first, from a cursor on."""
+        places, skipped = ([], 0) if cursor is None else _places(cursor)
         try:
-            commits = self.store.log(at=starts, limit=limit + 1)
+            read = self.store.log(at=places or None, limit=skipped + limit + 1)
         except mnem.InvalidRefError:
-            if starts is None:
+            if cursor is None:
                 raise
             raise _no_cursor(cursor) from None
-        return commits[:limit], len(commits) > limit
+        if not places and read:
+            places = [read[0].id[:_DIGITS]]
+        return Walk(places, skipped, limit, read)
 
     def flips(self, id: str, question: dict[str, Any], good: str | None) -> list[mnem.Flip]:
         """Every commit at which the answer to a question about a node changed, oldest first."""
@@ -154,18 +175,49 @@ class Memory:
         return self.store.flips(id, good=good, **question)
 
 
-def cursor_after(cursor: str | None, shown: list[mnem.Commit]) -> str:
-    """Where a history goes on: at the parents of what was shown, and not shown themselves."""
-    starts = set[str]() if cursor is None else set(_places(cursor))
-    starts.update(*(commit.parents for commit in shown))
-    return ",".join(sorted(starts.difference(commit.id for commit in shown)))
+@dataclass(frozen=True)
+class Walk:
+    """Commits that were read from some places on, of which the first ones are passed over."""
+
+    places: list[str]
+    skipped: int
+    limit: int
+    read: list[mnem.Commit]
+
+    @property
+    def commits(self) -> list[mnem.Commit]:
+        """Those of this page."""
+        return self.read[self.skipped : self.skipped + self.limit]
+
+    @property
+    def more(self) -> bool:
+        """Whether there are others after them."""
+        return len(self.read) > self.skipped + self.limit
+
+    def cursor_after(self, shown: int) -> str:
+        """Where the history goes on after so many of this page.
+
+        At the parents of what was passed that were not passed themselves. Where these are very
+        many, since as many branches were merged, at the places of this page: then all that was
+        passed since is read again.
+        """
+        passed = self.read[: self.skipped + shown]
+        ahead = set(self.places).union(*(_short(commit.parents) for commit in passed))
+        ahead.difference_update(_short([commit.id for commit in passed]))
+        if len(ahead) <= _WIDEST:
+            return ",".join(sorted(ahead))
+        return f"{','.join(self.places)}+{len(passed)}"
 
 
-def _places(cursor: str) -> list[str]:
-    places = cursor.split(",")
-    if not all(_COMMIT.fullmatch(place) for place in places):
+def _short(commits: Sequence[str]) -> set[str]:
+    return {commit[:_DIGITS] for commit in commits}
+
+
+def _places(cursor: str) -> tuple[list[str], int]:
+    if not _CURSOR.fullmatch(cursor):
         raise _no_cursor(cursor)
-    return places
+    places, _, skipped = cursor.partition("+")
+    return places.split(","), int(skipped or 0)
 
 
 def _no_cursor(cursor: str | None) -> mnem.InvalidRefError:

@@ -8,7 +8,6 @@ import logging
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, get_args
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 import anyio.to_thread
 import mnem
@@ -17,8 +16,10 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolResult,
     Completion,
@@ -29,10 +30,12 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from ._answers import NOTICE, as_text, failed, more, shortened
+from ._answers import NOTICE, as_text, failed, more, readable, shortened
 from ._memory import Memory
 from ._notices import Notices
+from ._stdio import only_messages
 from ._tools import MOST, Tools
+from ._uris import Place
 
 if TYPE_CHECKING:
     import os
@@ -183,6 +186,12 @@ class MemoryServer(MCPServer):
             if not self._connections:
                 self._memory.close()
 
+    async def run_stdio_async(self) -> None:
+        """Serve one client on standard input and output, until its input ends."""
+        served = self._lowlevel_server
+        async with stdio_server() as (read, write), only_messages(read, write) as messages:
+            await served.run(messages, write, served.create_initialization_options())
+
     @property
     def notices(self) -> Notices:
         """Who is told of changes."""
@@ -206,6 +215,7 @@ class MemoryServer(MCPServer):
     def _failed(self, name: str, error: ToolError) -> CallToolResult:
         cause = error.__cause__
         if isinstance(cause, mnem.MnemError):
+            self._memory.heard(cause)
             return failed(cause.code, str(cause), cause.hint)
         if isinstance(cause, ValidationError):
             return failed("invalid_ref", f"{name}: {_told(cause)}")
@@ -223,7 +233,7 @@ class MemoryServer(MCPServer):
     ) -> GetPromptResult:
         """There are no prompts."""
         del arguments, context
-        raise MCPError(INVALID_PARAMS, f"not_found: there is no prompt {name!r}")
+        raise MCPError(INVALID_PARAMS, readable(f"not_found: there is no prompt {name!r}"))
 
     async def _complete(
         self,
@@ -236,7 +246,11 @@ class MemoryServer(MCPServer):
         template = isinstance(reference, ResourceTemplateReference)
         if not template or argument.name not in {"node_id", "prefix"}:
             return None
-        ids = await anyio.to_thread.run_sync(self._ids, argument.value)
+        try:
+            ids = await anyio.to_thread.run_sync(self._ids, argument.value)
+        except mnem.MnemError as error:
+            self._memory.heard(error)
+            raise MCPError(INTERNAL_ERROR, readable(f"{error.code}: {error}")) from error
         shown = ids[:MOST_COMPLETIONS]
         return Completion(values=shown, total=len(ids), has_more=len(ids) > len(shown))
 
@@ -275,9 +289,10 @@ class MemoryServer(MCPServer):
         try:
             value, beside = await anyio.to_thread.run_sync(self._read, str(uri))
         except mnem.MnemError as error:
+            self._memory.heard(error)
             gone = error.code in {"not_found", "invalid_ref"}
             raise (ResourceNotFoundError if gone else ResourceError)(
-                f"{error.code}: {error}"
+                readable(f"{error.code}: {error}")
             ) from error
         told = f"{NOTICE} {more(beside)}".rstrip()
         return [
@@ -286,24 +301,22 @@ class MemoryServer(MCPServer):
         ]
 
     def _read(self, uri: str) -> tuple[Any, dict[str, Any]]:
-        try:
-            parts = urlsplit(uri)
-        except ValueError:
-            raise mnem.NotFoundError(f"there is no resource {uri!r}") from None
-        path = unquote(parts.path.removeprefix("/"))
-        asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+        place = Place.of(uri)
+        if place is None:
+            raise mnem.NotFoundError(f"there is no resource {uri!r}")
+        path, asked = place.name, place.asked
         limit = _whole_number(asked["limit"]) if "limit" in asked else None
         cursor = asked.get("cursor")
-        match (parts.scheme, parts.netloc, bool(path)):
-            case ("mnem", "memory", True):
+        match (place.kind, bool(path)):
+            case ("memory", True):
                 node = self._memory.store.get(path)
                 return node and shortened(node.to_dict(), whole=asked.get("whole") == "true"), {}
-            case ("mnem", "memory", False):
+            case ("memory", False):
                 tip = self._memory.store.head_commit()
                 return self._tools.page_of_nodes(tip, asked.get("prefix", ""), limit, cursor)
-            case ("mnem", "log", False) if self._history:
+            case ("log", False) if self._history:
                 return self._tools.page_of_commits(20 if limit is None else limit, cursor)
-            case ("mnem", "commit", True) if self._history:
+            case ("commit", True) if self._history:
                 commit = self._memory.resolve(path)
                 prefix = asked.get("prefix", "")
                 state, beside = self._tools.page_of_nodes(commit, prefix, limit, cursor)
@@ -326,10 +339,15 @@ async def _running(server: MCPServer) -> AsyncGenerator[None]:
 def _told(error: ValidationError) -> str:
     """What is wrong with arguments, in a sentence that does not repeat them."""
     wrong = {
-        ".".join(str(part) for part in one["loc"]): one["msg"]
+        ".".join(map(_part, one["loc"])): one["msg"]
         for one in error.errors(include_url=False, include_input=False)
     }
     return "; ".join(f"argument {name}: {message}" for name, message in wrong.items())
+
+
+def _part(part: int | str) -> str:
+    """A part of an argument's name, which anybody may have made up."""
+    return str(part) if isinstance(part, int) or part.isidentifier() else repr(part)
 
 
 def _whole_number(text: str) -> int:

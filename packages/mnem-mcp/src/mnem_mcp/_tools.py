@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import mnem
@@ -10,6 +11,7 @@ from typing_extensions import NotRequired, TypedDict
 
 # Annotations are read when the tools are made, so none of these may hide behind TYPE_CHECKING.
 from ._answers import (
+    PAGE,
     BranchAnswer,
     ChangesAnswer,
     HeadAnswer,
@@ -27,7 +29,6 @@ from ._answers import (
     shortened,
     shortened_commit,
 )
-from ._memory import cursor_after
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 _UNSET: Any = object()
 _COMMITS = 20
+# The bytes of an answer that the cursor of a history may take.
+_PLACES = 7_000
 MOST = 1_000_000
 
 Id = Annotated[str, Field(description="The memory's id, such as 'customer:4821'.")]
@@ -84,6 +87,8 @@ class Item(TypedDict):
 Items = Annotated[
     list[Item], Field(description="Each with `content`, and with `id` and what `remember` takes.")
 ]
+
+_ANSWERS = {"ours", "theirs", "base", "delete"}
 
 
 @with_config(extra="forbid")
@@ -261,7 +266,8 @@ class Tools:
             return {}, {}
         ids = self._memory.ids(commit, prefix=prefix, after=cursor)
         nodes = self._memory.nodes(commit, ids)
-        taken = page((shortened(node.to_dict(), whole=whole) for node in nodes), limit)
+        short = (shortened(node.to_dict(), whole=whole) for node in nodes)
+        taken = page(short, limit, named=itemgetter("id"))
         last = taken[-1]["id"] if taken else None
         return {node["id"]: node for node in taken}, paging(last, len(ids) - len(taken))
 
@@ -281,13 +287,13 @@ class Tools:
         self, limit: int = _COMMITS, cursor: str | None = None
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """A page of the history, and what stands beside it."""
-        commits, more = self._memory.history(limit, cursor)
-        short = [shortened_commit(commit.to_dict()) for commit in commits]
-        taken = page(short, limit if limit > _COMMITS else None) if short else []
-        if not taken or (len(taken) == len(short) and not more):
+        walk = self._memory.history(limit, cursor)
+        short = [shortened_commit(commit.to_dict()) for commit in walk.commits]
+        taken = page(short, limit if limit > _COMMITS else None, room=PAGE - _PLACES)
+        if not taken or (len(taken) == len(short) and not walk.more):
             return taken, {}
         # How many commits there are is not known without reading them all.
-        return taken, {"next_cursor": cursor_after(cursor, commits[: len(taken)])}
+        return taken, {"next_cursor": walk.cursor_after(len(taken))}
 
     def why(
         self,
@@ -302,9 +308,9 @@ class Tools:
         at = None if at is None else self._memory.resolve(at)
         store = self._memory.store
         blame = store.blame(id, at)
-        made = shortened_commit(store.log(at=blame.commit, limit=1)[0].to_dict())
+        made = shortened_commit(store.log(at=blame.commit, limit=1)[0].to_dict(), room=PAGE // 3)
         value = blame.to_dict() | {"author": made["author"], "message": made["message"]}
-        return recorded(value | {"node": shortened(value["node"])})
+        return recorded(value | {"node": shortened(value["node"], room=PAGE // 2)})
 
     def when_did(
         self,
@@ -339,11 +345,11 @@ class Tools:
             raise mnem.InvalidRefError(f"{id!r}: the answer is no in the whole history asked about")
         try:
             blame = self._memory.store.blame(id, first).to_dict()
-            blame["node"] = shortened(blame["node"])
+            blame["node"] = shortened(blame["node"], room=PAGE // 2)
         except mnem.InvalidRefError:
             blame = None  # absent, and not there before either
         changes = [{"commit": flip.commit, "holds": flip.holds} for flip in flips]
-        taken = page(changes)
+        taken = page(changes, room=PAGE // 3)
         left_out = len(changes) - len(taken)
         value = {
             "commit": first,
@@ -367,7 +373,7 @@ class Tools:
         """A page of what a commit changed, and what stands beside it."""
         changed = sorted(self._memory.store.changed_by(commit).items())
         rest = [change for change in changed if cursor is None or change[0] > cursor]
-        taken = page(rest, limit)
+        taken = page(rest, limit, named=itemgetter(0))
         last = taken[-1][0] if taken else None
         return dict(taken), paging(last, len(rest) - len(taken))
 
@@ -401,7 +407,8 @@ class Tools:
     ) -> MergedAnswer:
         """Merge a branch into this one.
 
-        With conflicts nothing is written: merge again with `resolutions`.
+        With conflicts nothing is written: merge again with `resolutions`. Those that were left
+        out come once the ones before them have theirs.
         """
         result = self._memory.store.merge(
             self._memory.resolve(theirs),
@@ -444,7 +451,8 @@ class Tools:
             strategy=strategy,
             author=self._memory.author,
         )
-        return recorded(_with_conflicts(result.to_dict()))
+        value = _with_conflicts(result.to_dict())
+        return recorded(value | {"undone": shortened_commit(value["undone"], room=PAGE // 8)})
 
 
 def _milliseconds(event_time: int | None) -> int | None:
@@ -458,6 +466,12 @@ def _resolving(resolutions: dict[str, str | Resolution] | None) -> dict[str, Any
     """Resolutions as the store takes them."""
     if resolutions is None:
         return None
+    for id, answer in resolutions.items():
+        if isinstance(answer, str) and answer not in _ANSWERS:
+            raise mnem.InvalidRefError(
+                f"the resolution of {id!r} is 'ours', 'theirs', 'base', 'delete' or "
+                f'{{"content": ...}}, not {answer!r}'
+            )
     return {
         id: answer
         if isinstance(answer, str)
@@ -474,9 +488,10 @@ def _with_conflicts(value: dict[str, Any]) -> dict[str, Any]:
     """A result with as many of its conflicts as an answer should hold."""
     sides = ("base", "ours", "theirs")
     short = [
-        conflict | {side: conflict[side] and shortened(conflict[side]) for side in sides}
+        conflict
+        | {side: conflict[side] and shortened(conflict[side], room=PAGE // 4) for side in sides}
         for conflict in value["conflicts"]
     ]
-    taken = page(short)
+    taken = page(short, room=PAGE * 7 // 8)
     left_out = len(short) - len(taken)
     return value | {"conflicts": taken} | ({"left_out": left_out} if left_out else {})
