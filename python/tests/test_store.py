@@ -205,25 +205,6 @@ def test_other_threads_run_while_a_call_waits(store):
     thread.join()
 
 
-def test_a_store_that_may_exist_is_made_or_opened(tmp_path, monkeypatch):
-    for number in range(2):
-        with mnem.init(tmp_path / "new", exist_ok=True) as store:
-            assert len(store.log()) == number
-            agents.remember(store, "a", number)
-    monkeypatch.chdir(tmp_path / "new")
-    with mnem.Store.init(exist_ok=True) as store:
-        assert store.get("a").content == 1
-    # One above is another one.
-    for below in ("new/below", "new/.mnem"):
-        with pytest.raises(mnem.StoreExistsError, match=r"new/\.mnem, above"):
-            mnem.init(tmp_path / below, exist_ok=True)
-    with pytest.raises(mnem.StoreExistsError):
-        mnem.init(tmp_path / "new")
-    with pytest.raises(TypeError, match="exist_ok"):
-        mnem.init(tmp_path / "new", exist_ok="no")
-    mnem.init(":memory:", exist_ok=True).close()
-
-
 def test_update_sees_what_it_lands_on(store):
     first = agents.remember(store, "a", 1)
     seen = []
