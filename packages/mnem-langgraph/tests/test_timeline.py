@@ -295,6 +295,24 @@ def test_many_single_reads_look_at_all(memories, looked_at, monkeypatch):
         assert len(looked_at) == (0 if n < 2 else 10)
 
 
+@pytest.mark.parametrize("looks", [False, True])
+def test_a_branch_whose_first_commit_is_taken_back_has_nothing(memories, path, looks):
+    memories.put(USER, "a", {"v": 1})
+    memories.branch("other")
+    assert memories.get(USER, "a").value == {"v": 1}
+    if looks:
+        assert len(memories.search(USER)) == 1
+    with mnem.open(path) as another:
+        another.on("main").undo()
+    for _ in range(2):
+        assert memories.get(USER, "a") is None
+        assert memories.batch([GetOp(USER, "a")]) == [None]
+    assert memories.search(USER) == []
+    memories.put(USER, "b", {"v": 1})
+    assert memories.get(USER, "a") is None
+    assert memories.get(USER, "b").value == {"v": 1}
+
+
 def test_who_only_writes_looks_now_and_then(memories, looked_at):
     memories.put(USER, "k", {"v": 0})
     memories.search(USER)

@@ -130,6 +130,8 @@ class Shelf:
 
     def follow(self, store: mnem.Store) -> None:
         """Look at what the branch says now."""
+        # Where single items were read stands back, also when the branch has no commit any more.
+        self._point = None
         try:
             changed = self._timeline.follow(store)
         except BaseException:
