@@ -75,6 +75,21 @@ def test_a_store_that_may_exist_is_made_or_opened(tmp_path, monkeypatch):
     mnem.init(":memory:", exist_ok=True).close()
 
 
+def test_several_at_once_make_one_store(tmp_path):
+    program = (
+        "import sys, mnem\n"
+        "with mnem.init(sys.argv[1], exist_ok=True) as store:\n"
+        "    mnem.agents.remember(store, sys.argv[2], 1)\n"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", program, tmp_path / "new", str(number)])
+        for number in range(6)
+    ]
+    assert [process.wait() for process in started] == [0] * 6
+    with mnem.open(tmp_path / "new") as store:
+        assert sorted(store.memory()) == sorted(map(str, range(6)))
+
+
 def test_a_dropped_handle_frees_its_store(tmp_path):
     store = mnem.init(tmp_path)
     program = "import sys, mnem; mnem.open(sys.argv[1], busy_timeout=0).close()"

@@ -384,19 +384,6 @@ def test_who_forgot(memories):
 # ---- opening ----
 
 
-def test_from_conn_string_where_another_makes_the_store_meanwhile(tmp_path, monkeypatch):
-    make = mnem.init
-
-    def late(path):
-        make(path).close()  # as another worker of the same server does
-        return make(path)
-
-    monkeypatch.setattr(mnem, "init", late)
-    with MnemosyneStore.from_conn_string(str(tmp_path / "new")) as memories:
-        memories.put(USER, "a", {"v": 1})
-        assert memories.get(USER, "a").value == {"v": 1}
-
-
 def test_from_conn_string(tmp_path):
     with MnemosyneStore.from_conn_string(str(tmp_path / "new")) as memories:
         memories.setup()

@@ -341,7 +341,7 @@ def test_what_is_put_and_forgotten_is_published_once(memories, published):
 
 def test_a_refused_put_leaves_no_vectors(memories, monkeypatch):
     memories.put(SPACE, "b", {"text": "ab"}, index=False)
-    monkeypatch.setattr("mnem_langgraph.store._message", lambda _: "\ud800")
+    monkeypatch.setattr("mnem_langgraph.store.message_of", lambda _: "\ud800")
     with pytest.raises(mnem.InvalidRefError):
         memories.put(SPACE, "a", {"text": "ab"})
     assert memories._store.local("mnem-langgraph:vectors").items() == []
