@@ -148,6 +148,13 @@ def test_big_items(session):
     assert len(texts(session)) == 5001
 
 
+@pytest.mark.parametrize("beside", [{}, {"also": math.nan}], ids=["as it is", "as text"])
+def test_an_item_that_is_too_large_is_refused_whole(store, session, beside):
+    with pytest.raises(mnem.InvalidRefError, match="more than 67108864"):
+        add(session, user("good"), {**user("x" * (1 << 26)), **beside})
+    assert store.head_commit() is None
+
+
 def test_what_is_returned_is_a_copy(session):
     item = user(["first"])
     add(session, item)
