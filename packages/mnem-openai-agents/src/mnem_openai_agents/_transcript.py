@@ -73,6 +73,11 @@ class Transcript:
         """The id of an item's node, and its key where the id is cut."""
         return self.key(f"{number:0{_DIGITS}d}")
 
+    def counter(self) -> int:
+        """The number that the counter says; 0 where it says none."""
+        id, _ = self.key(COUNTER)
+        return counted(self._read(id, 1).get(id)) or 0
+
     @property
     def prefix(self) -> str:
         """What the id of each of its nodes begins with."""
@@ -105,16 +110,13 @@ class Transcript:
             yield from reversed(self._numbered(found))
             tens -= 1
 
-    def counter(self) -> int | None:
-        """The number that the counter says; ``None`` where it says none."""
-        id, _ = self.key(COUNTER)
-        return counted(self._read(id, 1).get(id))
-
     def end(self) -> int:
         """The number of the next item; larger than that of any item there is."""
+        id, _ = self.key(COUNTER)
+        number = counted(self._read(id, 1).get(id)) or 0
         # Whoever merged or reverted past the adapter may have left a counter that is behind.
         newest = next(self.newest_first(), None)
-        return max(self.counter() or 0, 0 if newest is None else newest[0] + 1)
+        return number if newest is None else max(number, newest[0] + 1)
 
     def _last_tens(self, head: str, limit: str) -> str | None:
         """The largest tens up to ``limit`` that begin with ``head`` and have a node."""

@@ -474,7 +474,7 @@ class MnemosyneSession:
         if not items:
             return
         transcript = self._at(store, tip)
-        least = 0 if tip is None else _given(store, tip, transcript, transcript.counter() or 0)
+        least = 0 if tip is None else _given(store, tip, transcript, transcript.counter())
         calls = calls_in(items)
         missing = unanswered(items)
         if missing:
