@@ -148,6 +148,13 @@ def test_big_items(session):
     assert len(texts(session)) == 5001
 
 
+@pytest.mark.parametrize("beside", [{}, {"also": math.nan}], ids=["as it is", "as text"])
+def test_an_item_that_is_too_large_is_refused_whole(store, session, beside):
+    with pytest.raises(mnem.InvalidRefError, match="more than 67108864"):
+        add(session, user("good"), {**user("x" * (1 << 26)), **beside})
+    assert store.head_commit() is None
+
+
 def test_what_is_returned_is_a_copy(session):
     item = user(["first"])
     add(session, item)
@@ -249,6 +256,12 @@ def test_numbers_are_never_given_again(store, session):
     gone = store.blame("u1:0000000001")
     assert (gone.removed, gone.node.content) == (True, user("b"))
     assert store.log()[-2].id == gone.commit
+    # Nor after a revert, which takes the counter back.
+    assert store.revert("HEAD").status == "reverted"
+    assert store.get("u1:_seq").content == 3
+    add(session, user("e"))
+    assert session.item_ids() == ["u1:0000000004"]
+    assert len(session.history()) == 7
 
 
 @pytest.mark.parametrize("name", ["u1", "x" * 5000], ids=["short", "cut"])
@@ -315,6 +328,14 @@ def test_a_neighbour_of_the_next_number_does_not_set_it_back(store, session):
     store.write({"u1:0000000002:x": "of another"}, message="others")
     add(session, user("c"))
     assert session.item_ids() == ["u1:0000000000", "u1:0000000002"]
+
+
+def test_an_item_that_somebody_wrote_above_a_gap_stays(store, session):
+    add(session, user("a"))
+    store.write({"u1:0000000005": user("b")}, message="by hand")
+    add(session, *map(user, "cdefgh"))
+    assert texts(session) == texts(session, 8) == list("abcdefgh")
+    assert session.item_ids()[2] == "u1:0000000006"
 
 
 @pytest.mark.parametrize("counter", [None, "junk", -1, 10**10 + 1, 1.0, True, 2, 0])

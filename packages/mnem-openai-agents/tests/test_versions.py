@@ -124,6 +124,44 @@ def test_a_call_id_that_is_used_again_means_the_last_call(session):
             [call("c1", "f", ""), output("c1", {1: "x", "a": float("nan")})],
             ("f", "f()", '{"1": "x", "a": NaN}'),
         ),
+        (
+            [{"type": "mcp_call", "name": "ask", "arguments": "{}", "output": None, "error": "no"}],
+            ("ask", "ask({})", "no"),
+        ),
+        ([{"type": "mcp_call", "name": "ask", "arguments": "{}"}], (None, None, None)),
+        (
+            [
+                {"type": "local_shell_call", "id": "i1", "call_id": "c1", "action": {"x": 1}},
+                {"type": "local_shell_call_output", "id": "c1", "output": "done"},
+            ],
+            ("local_shell_call", 'local_shell_call({"x": 1})', "done"),
+        ),
+        (
+            [
+                {"type": "apply_patch_call", "call_id": "c1", "operation": {"path": "a.py"}},
+                {"type": "apply_patch_call_output", "call_id": "c1", "status": "failed"},
+            ],
+            ("apply_patch_call", 'apply_patch_call({"path": "a.py"})', "failed"),
+        ),
+        (
+            [
+                {"type": "program", "call_id": "c1", "code": "1 + 1"},
+                {"type": "program_output", "call_id": "c1", "result": "2", "status": "completed"},
+            ],
+            ("program", "program(1 + 1)", "2"),
+        ),
+        (
+            [{"type": "code_interpreter_call", "code": "1 + 1", "outputs": [{"logs": "2"}]}],
+            ("code_interpreter_call", "code_interpreter_call(1 + 1)", '[{"logs": "2"}]'),
+        ),
+        (
+            [{"type": "code_interpreter_call", "code": "1 + 1", "outputs": None}],
+            (None, None, None),
+        ),
+        (
+            [{"type": "file_search_call", "queries": ["dogs"], "results": [{"text": "none"}]}],
+            ("file_search_call", 'file_search_call(["dogs"])', '[{"text": "none"}]'),
+        ),
         ([{"type": "function_call_output", "call_id": 5}], (None, None, "null")),
         ([{"type": 5, "call_id": "c1", "output": "no output"}], (None, None, None)),
     ],

@@ -18,6 +18,16 @@ _JSON = "mnem:json"
 # As much of an output as `mnem.agents.import_chat` keeps of a result.
 _OBSERVATION_CHARS = 280
 
+# Where items of the Responses API keep what a tool was asked, and what it said.
+_ASKED = ("arguments", "input", "action", "actions", "operation", "code", "queries")
+_SAID = ("output", "result", "tools", "outputs", "results", "error", "status")
+# Calls that the API answers itself, in the item of the call, and where.
+_HOSTED = {
+    "mcp_call": ("output", "error"),
+    "code_interpreter_call": ("outputs",),
+    "file_search_call": ("results",),
+}
+
 
 def stored(item: Any, full: list[str] | None, *, as_text: bool = False) -> Any:
     """The content for an item; ``full`` is the key of a node whose id was cut."""
@@ -94,21 +104,22 @@ def provenance(item: Any, calls: Mapping[str, dict[str, Any]]) -> Provenance:
     fields = _fields(item)
     if fields is None:
         return Provenance()
-    # A call of a hosted MCP tool carries its output itself.
-    if fields.get("type") == "mcp_call":
-        call: dict[str, Any] | None = fields
-    elif _is_output(fields):
-        call = calls.get(_call_id(fields) or "")
+    kind = fields.get("type")
+    if _is_output(fields):
+        call, said = calls.get(_call_id(fields) or ""), _SAID
+    elif isinstance(kind, str) and _first(fields, _HOSTED.get(kind, ())) is not None:
+        call, said = fields, _HOSTED[kind]
     else:
         return Provenance()
-    output = _text(fields.get("output"))
+    output = _text(_first(fields, said))
     if len(output) > _OBSERVATION_CHARS:
         output = output[:_OBSERVATION_CHARS] + "…"
     if call is None:
         return Provenance(observation=output)
     tool = _text(call.get("name") or call.get("type"))
-    arguments = next((call[key] for key in ("arguments", "input", "action") if key in call), "")
-    return Provenance(observation=output, tool_call=f"{tool}({_text(arguments)})", source=tool)
+    asked = _first(call, _ASKED)
+    arguments = "" if asked is None else _text(asked)
+    return Provenance(observation=output, tool_call=f"{tool}({arguments})", source=tool)
 
 
 def _fields(item: Any) -> dict[str, Any] | None:
@@ -123,8 +134,14 @@ def _of_calls(items: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _call_id(fields: Mapping[str, Any]) -> str | None:
-    found = fields.get("call_id")
+    # The output of a local shell has the id of its call as its own.
+    own = fields.get("id") if fields.get("type") == "local_shell_call_output" else None
+    found = fields.get("call_id", own)
     return found if isinstance(found, str) else None
+
+
+def _first(fields: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    return next((fields[key] for key in keys if fields.get(key) is not None), None)
 
 
 def _is_output(fields: Mapping[str, Any]) -> bool:

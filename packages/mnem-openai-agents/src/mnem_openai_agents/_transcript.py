@@ -78,6 +78,11 @@ class Transcript:
         """The id of an item's node, and its key where the id is cut."""
         return self.key(f"{number:0{_DIGITS}d}")
 
+    def counter(self) -> int:
+        """The number that the counter says; 0 where it says none."""
+        id, _ = self.key(COUNTER)
+        return counted(self._read(id, 1).get(id)) or 0
+
     @property
     def prefix(self) -> str:
         """What the id of each of its nodes begins with."""

@@ -477,10 +477,12 @@ class MnemosyneSession:
         tip = store.head_commit()
         if not items:
             return
+        transcript = self._at(store, tip)
+        least = 0 if tip is None else _given(store, tip, transcript, transcript.counter())
         calls = calls_in(items)
         missing = unanswered(items)
         if missing:
-            for _, _, item in _readable(self._at(store, tip).newest_first()):
+            for _, _, item in _readable(transcript.newest_first()):
                 for id, call in calls_in([item]).items():
                     if id in missing:
                         calls[id] = call
@@ -489,26 +491,26 @@ class MnemosyneSession:
                     break
         sources = [provenance(item, calls) for item in items]
         try:
-            self._append(store, items, [False] * len(items), sources, author)
+            rows = [(item, False, source) for item, source in zip(items, sources, strict=True)]
+            self._append(store, rows, least, author)
         except InvalidRefError as refusal:
-            self._append(store, items, refused(items, refusal), sources, author)
+            as_text = refused(items, refusal)
+            self._append(store, list(zip(items, as_text, sources, strict=True)), least, author)
 
     def _append(
         self,
         store: mnem.Store,
-        items: list[Any],
-        as_text: list[bool],
-        sources: list[mnem.Provenance],
+        rows: list[tuple[Any, bool, mnem.Provenance]],
+        least: int,
         author: str,
     ) -> None:
         def change(memory: mnem.Snapshot) -> dict[str, MemoryNode]:
             transcript = Transcript(self.session_id, memory.memory)
-            first = transcript.end()
-            after = first + len(items)
+            first = max(transcript.end(), least)
+            after = first + len(rows)
             if after > NUMBERS:
                 raise InvalidRefError(f"session {self.session_id!r} has no numbers left")
             nodes: dict[str, MemoryNode] = {}
-            rows = zip(items, as_text, sources, strict=True)
             for number, (item, text, source) in enumerate(rows, first):
                 id, full = transcript.item(number)
                 nodes[id] = MemoryNode(id, stored(item, full, as_text=text), provenance=source)
@@ -516,7 +518,7 @@ class MnemosyneSession:
             nodes[id] = MemoryNode(id, stored(after, full))
             return nodes
 
-        count = f"{len(items)} item{'' if len(items) == 1 else 's'}"
+        count = f"{len(rows)} item{'' if len(rows) == 1 else 's'}"
         store.update(change, message=f"add {count} to {self._label}", author=author)
 
     def _pop(self, store: mnem.Store, author: str) -> Any:
@@ -617,13 +619,20 @@ def _touches(store: mnem.Store, transcript: Transcript, commit: mnem.Commit) -> 
 def _ever(store: mnem.Store, tip: str, transcript: Transcript) -> list[str] | None:
     """The ids of every node a session ever had; ``None`` of more than so many items."""
     end = transcript.end()
-    # Who takes a commit back sets the counter back; the numbers above it have a past too.
-    while end <= _MOST:
-        above = [transcript.item(number)[0] for number in range(end, end + _NEWEST)]
-        if not store.log(at=tip, node=above, limit=1):
-            return [transcript.key(COUNTER)[0], *(transcript.item(n)[0] for n in range(end))]
-        end += _NEWEST
+    if end <= _MOST:
+        end = _given(store, tip, transcript, end)
+        return [transcript.key(COUNTER)[0], *(transcript.item(n)[0] for n in range(end))]
     return None
+
+
+def _given(store: mnem.Store, tip: str, transcript: Transcript, number: int) -> int:
+    """The first number from here on that was never given.
+
+    Who takes a commit back, or merges past the adapter, sets the counter back.
+    """
+    while store.log(at=tip, node=transcript.item(number)[0], limit=1):
+        number += 1
+    return number
 
 
 def _readable(
