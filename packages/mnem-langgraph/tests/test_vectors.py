@@ -142,8 +142,7 @@ def test_rows_are_those_of_what_a_branch_has(memories, embed):
     assert texts() == ["a" * 19, "bbbb"]
     assert len(rows.items()) == 2
     memories.switch("main")
-    with MnemosyneStore(memories._store) as plain:
-        plain.put(SPACE, "a", {"text": "bbbb"})
+    memories.put(SPACE, "a", {"text": "bbbb"})
     assert len(rows.items()) == 1
     embed.texts.clear()
     assert found(memories, "b") == [("a", pytest.approx(1))]
@@ -340,7 +339,7 @@ def test_what_is_put_and_forgotten_is_published_once(memories, published):
 
 def test_a_refused_put_leaves_no_vectors(memories, monkeypatch):
     memories.put(SPACE, "b", {"text": "ab"}, index=False)
-    monkeypatch.setattr("mnem_langgraph.store._message", lambda _: "\ud800")
+    monkeypatch.setattr("mnem_langgraph.store.message_of", lambda _: "\ud800")
     with pytest.raises(mnem.InvalidRefError):
         memories.put(SPACE, "a", {"text": "ab"})
     assert memories._store.local("mnem-langgraph:vectors").items() == []

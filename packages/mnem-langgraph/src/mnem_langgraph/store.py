@@ -515,9 +515,10 @@ class MnemosyneStore(BaseStore):
                 node = changes[id]
                 if node is not None and row != kept.get(at := row_key(node)):
                     rows.append((_VECTORS, at, row))
-        # What cannot be looked at is no reason not to write.
-        with suppress(mnem.MnemError):
-            rows += self._rows_put_over(changes)
+        # To look costs a read for each item. What cannot be looked at is no reason not to write.
+        if self._index is not None or self.ttl_config is not None:
+            with suppress(mnem.MnemError):
+                rows += self._rows_put_over(changes)
         before: list[str | None] = []
 
         def change(memory: mnem.Snapshot) -> Mapping[str, mnem.MemoryNode | None]:
