@@ -155,10 +155,6 @@ class Instances(RuleBasedStateMachine):
             id = ENCODED[place]
             if value is not None and id in before and version(before[id]) == version(after[id]):
                 self.again[id, version(after[id])] = self.now
-            # What no branch has is put over for good.
-            tips = [self.root.state_at(tip) for _, tip in self.root.branches()]
-            there = {version(state[id]) for state in tips if id in state}
-            self.again = {k: v for k, v in self.again.items() if k[0] != id or k[1] in there}
 
     @rule(which=st.integers(0, 1), place=places, value=st.one_of(st.none(), values))
     def put(self, which, place, value):

@@ -204,7 +204,7 @@ def test_an_equal_put_that_was_swept_before_it_was_noted_is_put(path, clock, mon
 
 @pytest.mark.parametrize("last", [{"v": 9}, None])
 def test_rows_go_with_what_is_put_over_or_forgotten(path, clock, last):
-    with opened(path) as memories:
+    with opened(path, refresh_on_read=True) as memories:
         for n in range(5):
             memories.put(SPACE, "a", {"v": n}, ttl=1)
             clock.minutes(0.5)

@@ -548,6 +548,7 @@ class MnemosyneStore(BaseStore):
         """
         dropped: list[_Row] = []
         for id, node in changes.items():
+            # To look costs two reads an item.
             if node is not None and not self._met_rows:
                 continue
             rows: list[_Row] = [
