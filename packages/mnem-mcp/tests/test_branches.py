@@ -116,6 +116,37 @@ async def test_a_server_that_only_reads_makes_no_branch(directory):
         )
 
 
+async def test_a_server_that_only_reads_shows_no_other_branch_for_its_own(directory):
+    with mnem.open(directory) as store:
+        mnem.agents.remember(store, "plan", "a secret")
+        mnem.agents.forget(store.on("public"), "plan")
+        server = build_server(directory, branch="public", read_only=True, history=False)
+        async with mcp.Client(server) as client:
+            use = Use(client)
+            assert await use.result("recall") == {}
+            store.delete_branch("public")
+            told = "invalid_ref: there is no branch 'public' any more"
+            for arguments in ({}, {"id": "plan"}, {"prefix": "p", "cursor": "a"}):
+                assert await use.error("recall", **arguments) == told
+            for uri in ("mnem://memory", "mnem://memory/plan"):
+                with pytest.raises(mcp.MCPError, match=told):
+                    await use.read(uri)
+            store.new_branch("public")
+            assert list(await use.result("recall")) == ["plan"]
+            assert [name for name, _ in store.branches()] == ["main", "public"]
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+async def test_a_store_without_a_commit_is_read(directory, read_only):
+    with mnem.open(directory) as store:
+        for branch in (None, "main"):
+            server = build_server(directory, branch=branch, read_only=read_only)
+            async with mcp.Client(server) as client:
+                assert await Use(client).result("recall") == {}
+                assert await Use(client).result("history") == []
+        assert store.branches() == []
+
+
 async def test_without_history_what_is_forgotten_is_not_seen(directory):
     async with mcp.Client(build_server(directory, history=False)) as client:
         use = Use(client)

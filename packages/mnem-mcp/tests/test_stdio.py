@@ -109,7 +109,7 @@ def test_lines_of_windows_and_a_byte_order_mark(server, begin, end):
         # Half of an emoji, as a client in JavaScript sends it when it has cut a text there.
         (remember(r'"\ud83e"'), 7, "hex escape"),
         (remember("9" * 5000), 7, "number out of range"),
-        (remember("[" * 5000 + "]" * 5000), None, "recursion limit"),
+        (remember("[" * 100_000 + "]" * 100_000), None, "recursion limit"),
         ("\ufeff" + remember(r'"\ud83e"'), 7, "hex escape"),
         ("\ufeff{", None, "EOF"),
         ("no JSON", None, "Invalid JSON"),
@@ -155,8 +155,12 @@ def test_a_signal_ends_it_while_its_input_is_open(ready, directory, number):
 
 def test_a_client_that_does_not_read_on_is_no_fault(ready):
     ready.process.stdout.close()
-    ready.send(call(2, "recall"))
-    assert ready.ended() == (0, b"", b"")
+    # Answered before the next line is read, so that there is an answer when the input ends.
+    ready.send(b"no JSON", b"no JSON")
+    code, out, told = ready.ended()
+    assert (code, out) == (0, b"")
+    # Python of 3.13 has a line of its own about what it could not flush.
+    assert b"Traceback" not in told
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")

@@ -48,12 +48,20 @@ class Memory:
         self._read_only = read_only
         self._handle: mnem.Store | None = None
         self._root: Path | None = None
+        self._was_there = False
         self._ids: OrderedDict[str, list[str]] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
     def store(self) -> mnem.Store:
         """The handle, bound to this server's branch."""
+        handle = self._bound()
+        # Without its branch a handle reads as if it began at the default one, and would make it so.
+        if self._read_only and self._was_there and self._branch not in dict(handle.branches()):
+            raise mnem.InvalidRefError(f"there is no branch {self._branch!r} any more")
+        return handle
+
+    def _bound(self) -> mnem.Store:
         with self._lock:
             if self._handle is None:
                 store = mnem.open(self._path)
@@ -67,6 +75,7 @@ class Memory:
                     branch = store.head().removeprefix("ref: ")
                 elif self._read_only and branch is not None:
                     need_branch(store, branch)
+                self._was_there = branch in dict(store.branches())
                 self._handle = store if branch is None else store.on(branch)
                 self._branch = branch
             return self._handle
@@ -91,7 +100,7 @@ class Memory:
         need_branch(store, branch, "`branch` makes one; `recall_at` reads a commit")
         other = store.on(branch)
         with self._lock:
-            self._handle, self._branch = other, branch
+            self._handle, self._branch, self._was_there = other, branch, True
         return other
 
     def resolve(self, revision: str) -> str:
@@ -105,7 +114,7 @@ class Memory:
 
     def node(self, commit: str, id: str) -> mnem.MemoryNode | None:
         """One node of memory at a commit."""
-        return self.store.state_at(commit, prefix=id, limit=1).get(id)
+        return self._bound().state_at(commit, prefix=id, limit=1).get(id)
 
     def nodes(self, commit: str, ids: list[str]) -> Iterator[mnem.MemoryNode]:
         """Nodes of memory at a commit, read as they are asked for."""
@@ -137,12 +146,12 @@ class Memory:
         return ids
 
     def _read_ids(self, commit: str) -> list[str]:
-        return list(self.store.state_at(commit))
+        return list(self._bound().state_at(commit))
 
     def _changed_ids(self, known: str, ids: list[str], commit: str) -> list[str]:
         """The ids at a commit from those at another one: it costs what differs."""
         ids = list(ids)
-        for change in self.store.diff(known, commit):
+        for change in self._bound().diff(known, commit):
             if change.kind == "added":
                 insort(ids, change.id)
             elif change.kind == "removed":
