@@ -102,11 +102,10 @@ class Transcript:
 
     def end(self) -> int:
         """The number of the next item; larger than that of any item there is."""
-        counter, _ = self.key(COUNTER)
-        number = counted(self._read(counter, 1).get(counter)) or 0
+        number = self.counter()
         if not self._cut:
             last = self._prefix if number == 0 else self.item(number - 1)[0]
-            if self._read(self._prefix, 1, last).keys() <= {counter}:
+            if self._read(self._prefix, 1, last).keys() <= {self._prefix + COUNTER}:
                 return number
         # Whoever merged or reverted past the adapter may have left a counter that is behind.
         newest = next(self._before(NUMBERS), None)
