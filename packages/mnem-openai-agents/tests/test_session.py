@@ -315,8 +315,8 @@ def test_a_long_gap_is_passed_over_by_few_reads(store, session, monkeypatch):
     reads.clear()
     add(session, user("new"))
     assert texts(session, 1) == ["new"]
-    # The counter, what comes after the last number, and the last ten.
-    assert len(reads) == 3
+    # The counter, for the add and again; what comes after the last number; the last ten.
+    assert len(reads) == 4
     assert run(session.pop_item()) == user("new")
     assert run(session.pop_item()) == user("old")
     assert store.exists("u1:000000x")

@@ -582,13 +582,16 @@ _on_store.__qualname__ = _at_path.__qualname__ = "MnemosyneSession"
 
 
 def _open(path: str | os.PathLike[str]) -> mnem.Store:
-    if Path(path).is_file():
+    try:
+        return mnem.init(path, exist_ok=True)
+    except mnem.StoreIoError:
+        if not Path(path).is_file():
+            raise
         raise mnem.StoreIoError(
             f"cannot make a store at {path}, which is a file",
             hint="a store is a directory: name another; items of an older session are taken"
             " over by `await session.add_items(await older.get_items())`",
-        )
-    return mnem.init(path, exist_ok=True)
+        ) from None
 
 
 def _branch_of(store: mnem.Store) -> str:
