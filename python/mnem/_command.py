@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
 from . import _mnem
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def main() -> int:
@@ -14,6 +23,10 @@ def main() -> int:
     Python turns an interrupt and a closed pipe into exceptions, which would wait for the
     command to return; they end it instead, as they end any command.
     """
+    for descriptor in range(3):
+        if not _is_open(descriptor):
+            # Whoever closed it wants to hear nothing; a file of the store must not take its place.
+            os.open(os.devnull, os.O_RDWR)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
