@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use clap::error::{ContextKind, ContextValue};
 use console::{Key, Term};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::error::{Failure, HINT_USAGE, USAGE};
+use crate::error::{Failure, HINT_USAGE, OTHER_WORDS, USAGE};
 use crate::report::Report;
 
 /// How much a piece of text stands out on a terminal.
@@ -344,11 +345,24 @@ impl<'o> Output<'o> {
             let first = first.join(" ");
             let message = first.strip_prefix("error: ").unwrap_or(&first);
             let usage = plain.lines().find(|line| line.starts_with("Usage: "));
-            return self.failure(&Failure::usage(message).hint(usage.unwrap_or(HINT_USAGE)));
+            let hint = meant(error).or(usage).unwrap_or(HINT_USAGE);
+            return self.failure(&Failure::usage(message).hint(hint));
         }
         self.tell(&text.ansi().to_string());
+        if let Some(hint) = meant(error) {
+            self.hint(hint);
+        }
         USAGE
     }
+}
+
+/// What helps who typed a command of another tool.
+fn meant(error: &clap::Error) -> Option<&'static str> {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let known = OTHER_WORDS.iter().find(|(words, _)| words.contains(&typed.as_str()));
+    known.map(|(_, hint)| *hint)
 }
 
 impl Page {
