@@ -3,6 +3,8 @@
 //! Data goes to standard output, everything else to standard error. A closed pipe ends quietly.
 //! Whatever a store holds is shown with its control characters escaped: no memory may move the
 //! cursor, change colours or hide text of whoever reads it.
+//!
+//! Long: what prints is here and nowhere else.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
