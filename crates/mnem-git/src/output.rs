@@ -86,13 +86,22 @@ impl Page {
 
     /// Writes a time of a commit or an event with its distance from UTC, `Z` for none.
     pub fn time(&mut self, millis: i64) -> &mut Self {
+        self.time_as("%F %T", millis)
+    }
+
+    /// The same to the millisecond: put into `@{TIME}`, it is this moment and not the one before.
+    pub fn moment(&mut self, millis: i64) -> &mut Self {
+        self.time_as("%F %T%.f", millis)
+    }
+
+    fn time_as(&mut self, form: &str, millis: i64) -> &mut Self {
         let Ok(time) = Timestamp::from_millisecond(millis) else {
             // Times are their writer's word, and may be none that a calendar has.
             return self.say(format!("{millis} ms"));
         };
         let time = time.to_zoned_datetime(self.zone.clone());
-        let form = if time.offset().is_zero() { "%F %TZ" } else { "%F %T%:z" };
-        self.say(time.strftime(form))
+        let zone = if time.offset().is_zero() { "Z" } else { "%:z" };
+        self.say(time.strftime(&format!("{form}{zone}")))
     }
 
     /// Writes text.

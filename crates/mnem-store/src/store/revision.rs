@@ -207,6 +207,7 @@ fn braces<'r>(revision: &str, steps: &'r str) -> Result<(i64, &'r str), Error> {
         Error::invalid(format!(
             "{time:?} in {revision:?} is no ISO 8601 time and no Unix milliseconds"
         ))
+        .hint(Hint::TimeForm)
     })?;
     Ok((millis, rest))
 }
