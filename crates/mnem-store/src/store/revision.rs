@@ -175,7 +175,7 @@ impl Engine {
         let view = self.objects.view()?;
         let unknown = || {
             Error::not_found(format!("{revision:?}: the branch {branch} pointed at nothing then"))
-                .hint(Hint::ListLog)
+                .hint(Hint::ListMoves)
         };
         let start = match view.move_at(branch, time)? {
             Some((_, record)) if record.time <= time => return record.new.ok_or_else(unknown),
