@@ -258,7 +258,8 @@ class Store(History):
 
         ``create`` makes a branch at ``target``, or where HEAD is, and moves to it.
         InvalidRefError over staged changes, unless ``discard`` drops them, and when neither
-        argument is given. Where HEAD is already, nothing is done.
+        argument is given; a branch that starts at a detached HEAD takes them along. Where HEAD is
+        already, nothing is done.
 
         >>> store = mnem.open(":memory:")
         >>> _ = store.write({"plan": "basic"}, message="learn")

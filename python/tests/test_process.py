@@ -162,6 +162,25 @@ def test_a_closed_pipe_ends_the_command(store):
         assert process.stderr.read() == b""
 
 
+CLOSED = """
+import os, sys
+from mnem import _command, _mnem
+
+def command(words):
+    return 7 if all(os.fstat(number) for number in range(3)) else 1
+
+_mnem.run_command = command
+for number in map(int, sys.argv[1:]):
+    os.close(number)
+sys.exit(_command.main())
+"""
+
+
+@pytest.mark.parametrize("closed", [[0], [1], [2], [1, 2], [0, 1, 2]])
+def test_no_file_of_the_store_takes_the_place_of_a_closed_stream(closed):
+    assert run(CLOSED, *closed).returncode == 7
+
+
 WAITING = """
 import sys, threading, time
 import mnem

@@ -102,6 +102,16 @@ impl Context {
             .unwrap_or_else(|| Path::new(".").to_owned())
     }
 
+    /// Where a store is made: at a path that is given, below `-C` where that is given too; else
+    /// where one would be looked for.
+    pub fn new_place(&self, path: Option<PathBuf>) -> PathBuf {
+        match (path, &self.directory) {
+            (Some(path), Some(base)) => base.join(path),
+            (Some(path), None) => path,
+            (None, _) => self.directory(),
+        }
+    }
+
     /// Where the store is looked for. A name that is mistyped must not lead to a store above it.
     pub fn place(&self) -> Result<PathBuf, Failure> {
         let directory = self.directory();

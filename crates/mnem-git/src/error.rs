@@ -27,7 +27,7 @@ pub const HINTS: [&str; 12] = [
 /// A command that is on no branch.
 pub const HINT_BRANCH: &str = "`mnem remember ID CONTENT --branch NAME` writes to a branch; `mnem checkout NAME` switches to it";
 /// Empty text is asked for.
-pub const HINT_EMPTY: &str = r#"`mnem remember ID --content-json '""'` writes empty text"#;
+pub const HINT_EMPTY: &str = r#"`mnem remember ID CONTENT` takes it as an argument; `mnem remember ID --content-json '""'` writes empty text"#;
 /// An answer in JSON beside a stream.
 pub const HINT_EXPORT: &str = "`mnem export FILE --json` writes the stream to a file";
 /// A node where a revision belongs.
@@ -52,6 +52,24 @@ pub const HINT_YES: &str =
     "`mnem fsck` lists what is damaged; `mnem fsck --repair --yes` repairs without asking";
 /// A command line that does not parse.
 pub const HINT_USAGE: &str = "`mnem --help` lists the commands";
+
+/// Words of other tools, and what does here what they mean.
+pub const OTHER_WORDS: [(&[&str], &str); 8] = [
+    (&["cat", "list", "ls", "recall"], "`mnem show` lists the memory, `mnem get ID` prints one"),
+    (&["put", "save", "set", "store", "write"], "`mnem remember ID CONTENT` writes a memory"),
+    (&["delete", "del", "remove"], "`mnem forget ID` removes a memory with a commit"),
+    (&["history"], "`mnem log` lists the commits, `mnem log ID` those of one memory"),
+    (&["switch", "tag"], "`mnem branch NAME` names a commit, `mnem checkout NAME` goes there"),
+    (
+        &["reset", "rollback"],
+        "`mnem undo` takes back the last move, `mnem restore ID REV` one memory",
+    ),
+    (&["stash"], "`mnem commit -m MESSAGE` keeps what is staged, `mnem unstage ID` takes it out"),
+    (
+        &["clone", "fetch", "pull", "push"],
+        "`mnem export FILE` and `mnem import FILE PATH` carry a store",
+    ),
+];
 
 /// Why a command did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]

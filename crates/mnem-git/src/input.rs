@@ -73,6 +73,8 @@ pub struct ProvenanceArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     note: Option<String>,
     /// When the belief was formed: Unix milliseconds or ISO 8601
+    ///
+    /// A time without an offset is in UTC.
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     event_time: Option<i64>,
 }

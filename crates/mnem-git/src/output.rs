@@ -3,6 +3,8 @@
 //! Data goes to standard output, everything else to standard error. A closed pipe ends quietly.
 //! Whatever a store holds is shown with its control characters escaped: no memory may move the
 //! cursor, change colours or hide text of whoever reads it.
+//!
+//! Long: what prints is here and nowhere else.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
@@ -11,13 +13,14 @@ use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use clap::error::{ContextKind, ContextValue};
 use console::{Key, Term};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::error::{Failure, HINT_USAGE, USAGE};
+use crate::error::{Failure, HINT_USAGE, OTHER_WORDS, USAGE};
 use crate::report::Report;
 
 /// How much a piece of text stands out on a terminal.
@@ -83,13 +86,22 @@ impl Page {
 
     /// Writes a time of a commit or an event with its distance from UTC, `Z` for none.
     pub fn time(&mut self, millis: i64) -> &mut Self {
+        self.time_as("%F %T", millis)
+    }
+
+    /// The same to the millisecond: put into `@{TIME}`, it is this moment and not the one before.
+    pub fn moment(&mut self, millis: i64) -> &mut Self {
+        self.time_as("%F %T%.f", millis)
+    }
+
+    fn time_as(&mut self, form: &str, millis: i64) -> &mut Self {
         let Ok(time) = Timestamp::from_millisecond(millis) else {
             // Times are their writer's word, and may be none that a calendar has.
             return self.say(format!("{millis} ms"));
         };
         let time = time.to_zoned_datetime(self.zone.clone());
-        let form = if time.offset().is_zero() { "%F %TZ" } else { "%F %T%:z" };
-        self.say(time.strftime(form))
+        let zone = if time.offset().is_zero() { "Z" } else { "%:z" };
+        self.say(time.strftime(&format!("{form}{zone}")))
     }
 
     /// Writes text.
@@ -344,11 +356,24 @@ impl<'o> Output<'o> {
             let first = first.join(" ");
             let message = first.strip_prefix("error: ").unwrap_or(&first);
             let usage = plain.lines().find(|line| line.starts_with("Usage: "));
-            return self.failure(&Failure::usage(message).hint(usage.unwrap_or(HINT_USAGE)));
+            let hint = meant(error).or(usage).unwrap_or(HINT_USAGE);
+            return self.failure(&Failure::usage(message).hint(hint));
         }
         self.tell(&text.ansi().to_string());
+        if let Some(hint) = meant(error) {
+            self.hint(hint);
+        }
         USAGE
     }
+}
+
+/// What helps who typed a command of another tool.
+fn meant(error: &clap::Error) -> Option<&'static str> {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let known = OTHER_WORDS.iter().find(|(words, _)| words.contains(&typed.as_str()));
+    known.map(|(_, hint)| *hint)
 }
 
 impl Page {

@@ -107,6 +107,7 @@ hints! {
     Directory => "a store is a directory: `mnem init PATH`",
     OtherStore => "name a directory outside it, or use the store that is there with `mnem status`",
     ListLog => "`mnem log --oneline` lists the commits",
+    TimeForm => "`mnem show 'main@{2026-10-17T18:29:55+02:00}'` names a time; without an offset it is in UTC",
     ListMoves => "`mnem reflog` lists the moves of a branch",
     ListBranches => "`mnem branch` lists the branches",
     BranchNames => "names may have letters, digits, '-', '_', '.' and '/': `mnem branch NAME`",

@@ -25,12 +25,7 @@ pub struct Args {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<Import, Failure> {
-    let base = context.directory();
-    let directory = match args.dest {
-        Some(path) if base == Path::new(".") => path,
-        Some(path) => base.join(path),
-        None => base,
-    };
+    let directory = context.new_place(args.dest);
     let mut input: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
         Box::new(io::stdin().lock())
     } else {

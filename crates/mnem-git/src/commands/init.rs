@@ -27,12 +27,7 @@ pub struct Args {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<Init, Failure> {
-    let base = context.directory();
-    let directory = match args.path {
-        Some(path) if base == Path::new(".") => path,
-        Some(path) => base.join(path),
-        None => base,
-    };
+    let directory = context.new_place(args.path);
     let default_branch =
         BranchName::new(args.default_branch).map_err(|error| Failure::argument(&error))?;
     let options = InitOptions { default_branch, reproducible: args.reproducible };

@@ -26,5 +26,6 @@ pub fn run(context: &Context, args: &Args) -> Result<Reflog, Failure> {
         (Some(branch), _) | (None, Head::Attached(branch)) => branch.to_string(),
         (None, Head::Detached(_)) => String::new(),
     };
-    Ok(Reflog { branch, moves: moves.into_iter().map(Into::into).collect() })
+    let none_asked = args.limit == Some(0);
+    Ok(Reflog { branch, moves: moves.into_iter().map(Into::into).collect(), none_asked })
 }

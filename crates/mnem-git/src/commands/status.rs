@@ -13,7 +13,7 @@ use crate::report::status::{Staged, Status, Tip};
 /// Show where HEAD is and what is staged
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// List every branch instead: who moved it last, and how long ago
+    /// List every branch instead: who made its commit, and how long ago
     #[arg(long)]
     all_branches: bool,
 }

@@ -16,6 +16,8 @@ pub struct Reflog {
     pub branch: String,
     /// Its moves.
     pub moves: Vec<Move>,
+    #[serde(skip)]
+    pub(crate) none_asked: bool,
 }
 
 /// A move of a branch, in the shape of `Move.to_dict()` of the SDK.
@@ -53,7 +55,7 @@ impl Report for Reflog {
     const COMMAND: &'static str = "reflog";
 
     fn human(&self, page: &mut Page) {
-        if self.moves.is_empty() {
+        if self.moves.is_empty() && !self.none_asked {
             page.note("no moves yet");
         }
         for moved in &self.moves {
@@ -61,7 +63,7 @@ impl Report for Reflog {
                 Some(commit) => page.shade(Shade::Id, commit.short()),
                 None => page.say("nowhere     "),
             };
-            page.say("  ").time(moved.time);
+            page.say("  ").moment(moved.time);
             page.line(format!("  {} by {}", moved.operation, moved.author));
         }
     }

@@ -150,7 +150,7 @@ pub struct Restore {
     #[serde(serialize_with = "text")]
     #[schemars(with = "String")]
     pub commit: CommitId,
-    /// The new commit's message.
+    /// The new commit's message; where nothing changed, the one it would have had.
     pub message: String,
     /// Whether anything changed.
     pub changed: bool,

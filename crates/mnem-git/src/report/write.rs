@@ -19,7 +19,7 @@ pub struct Remember {
     #[serde(serialize_with = "text")]
     #[schemars(with = "String")]
     pub commit: CommitId,
-    /// The new commit's message.
+    /// The new commit's message; where nothing changed, the one it would have had.
     pub message: String,
     /// Whether anything changed.
     pub changed: bool,

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 
+use crate::stores::spoil;
 use crate::terminal::Terminal;
 
 /// A directory with a store in `agent`: what is imported beside it is not within it.
@@ -83,6 +85,38 @@ fn a_name_that_is_no_text_is_told_in_json() {
             .iter()
             .all(|file| t.path().join(name(&[file.as_bytes(), b"\xff"].concat())).is_file())
     );
+}
+
+/// Whoever may not read a file may not read the one that takes its place.
+#[test]
+#[cfg(unix)]
+fn what_is_private_stays_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mut t = told();
+    let export = t.path().join("memory.jsonl");
+    for line in ["memory.jsonl", "memory.jsonl --at HEAD"] {
+        for kept in [0o600, 0o660] {
+            fs::write(&export, "").unwrap();
+            set(&export, kept).unwrap();
+            t.quietly(&format!("mnem -C agent export {line}"));
+            assert_eq!(mode(&export), kept, "{line}");
+        }
+    }
+    drop(t.original("old"));
+    let mut damaged = Terminal::with_store();
+    damaged.quietly("mnem remember plan Enterprise");
+    spoil(&damaged, b"Enterprise");
+    for (t, old, line) in [
+        (&mut t, "old/.mnem", "mnem -C old migrate"),
+        (&mut damaged, ".mnem", "mnem fsck --repair --yes"),
+    ] {
+        let directory = t.path().join(old);
+        set(&directory.join("store.redb"), 0o400).unwrap();
+        t.output(line, b"");
+        assert_eq!(mode(&directory.join("store.2.redb")), 0o600, "{line}");
+    }
 }
 
 #[test]

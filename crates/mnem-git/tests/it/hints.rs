@@ -1,7 +1,7 @@
 //! Help, and hints: a hint names a command that exists, with options that it has.
 
 use insta::assert_snapshot;
-use mnem_git::error::HINTS;
+use mnem_git::error::{HINTS, OTHER_WORDS};
 use mnem_store::Hint;
 
 use crate::terminal::Terminal;
@@ -15,7 +15,8 @@ fn commands(hint: &str) -> Vec<&str> {
 fn every_hint_names_a_command_that_exists() {
     let mut t = Terminal::new();
     let mut seen = 0;
-    for hint in Hint::ALL.iter().map(|hint| hint.text()).chain(HINTS) {
+    let words = OTHER_WORDS.iter().map(|(_, hint)| *hint);
+    for hint in Hint::ALL.iter().map(|hint| hint.text()).chain(HINTS).chain(words) {
         for command in commands(hint) {
             // After all of it, so that every option before has been read.
             let output = t.output(&format!("{command} --help"), b"");
@@ -26,6 +27,19 @@ fn every_hint_names_a_command_that_exists() {
         }
     }
     assert!(seen >= 25, "{seen}");
+}
+
+#[test]
+fn a_word_of_another_tool_is_answered() {
+    let mut t = Terminal::with_store();
+    for (words, hint) in OTHER_WORDS {
+        for word in words {
+            let told = refused(&mut t, &format!("mnem {word} x -y"));
+            assert!(told.ends_with(&format!("hint: {hint}\n")), "{word}: {told}");
+        }
+    }
+    t.run("mnem stash").run("mnem list --json").run("mnem comit").run("mnem add .");
+    assert_snapshot!(t.transcript());
 }
 
 #[test]

@@ -176,6 +176,23 @@ fn cat_object_of_a_tree_and_of_text_that_drives_a_terminal() {
     assert_snapshot!(t.transcript());
 }
 
+/// What the reflog prints names that moment, on both sides of the hour that comes twice.
+#[test]
+fn a_time_of_the_reflog_can_be_typed() {
+    let mut t = Terminal::with_store();
+    t.set("TZ", "Europe/Berlin");
+    for (plan, time) in [("summer", "00:30:00.250"), ("winter", "01:30:00.250")] {
+        t.quietly(&format!("mnem remember plan {plan} --time 2026-10-25T{time}Z"));
+    }
+    t.run("mnem reflog").run("mnem reflog --utc -n 1").run("mnem reflog -n 0");
+    for time in ["2026-10-25 02:30:00.25+02:00", "2026-10-25 02:30:00.25+01:00"] {
+        assert!(t.transcript().contains(time), "{}", t.transcript());
+        t.run(&format!("mnem get plan --at '@{{{time}}}'"));
+    }
+    t.run("mnem get plan --at '@{2026-10-25 02:30:00.25[Europe/Berlin]}'");
+    assert_snapshot!(t.transcript());
+}
+
 #[test]
 fn times_are_local_unless_utc_is_asked_for() {
     let mut t = Terminal::with_store();

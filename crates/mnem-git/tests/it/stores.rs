@@ -35,6 +35,23 @@ fn the_option_beats_the_environment_beats_the_directory() {
     assert!(elsewhere.path().join("three/.mnem").is_dir());
 }
 
+/// A path that is typed is from here, also for who has a store in the environment.
+#[test]
+fn a_new_store_is_where_its_path_says() {
+    let mut t = Terminal::new();
+    t.quietly("mnem init one");
+    t.set("MNEM_STORE", &t.path().join("one").display().to_string());
+    t.quietly("mnem init two");
+    t.quietly("mnem -C two remember which two");
+    t.quietly("mnem -C two export two.jsonl");
+    t.quietly("mnem import two.jsonl three");
+    t.quietly("mnem -C deep init four");
+    for made in ["one", "two", "three", "deep/four"] {
+        assert!(t.path().join(made).join(".mnem").is_dir(), "{made}");
+    }
+    assert_eq!(t.quietly("mnem -C three get which"), "\"two\"\n");
+}
+
 #[test]
 fn without_a_store() {
     let mut t = Terminal::new();

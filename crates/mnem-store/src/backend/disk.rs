@@ -136,6 +136,24 @@ impl Write for NewFile {
     }
 }
 
+/// Lets those use a new, still empty file who may use the one whose content it gets, and its owner.
+/// Where that one is not there, or the system has other rights, nothing is changed.
+pub(crate) fn permit_like(path: &Path, other: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if let Ok(other) = fs::metadata(other) {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |of: &fs::Metadata| of.permissions().mode() & 0o777;
+        let wanted = mode(&other) | 0o600;
+        // A disk that knows no rights of files gives all of them the same.
+        if mode(&fs::metadata(path)?) != wanted {
+            fs::set_permissions(path, fs::Permissions::from_mode(wanted))?;
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (path, other);
+    Ok(())
+}
+
 /// Makes what is in a file durable.
 pub(crate) fn sync(path: &Path) -> io::Result<()> {
     call(Call::Sync(path), || File::options().write(true).open(path)?.sync_all())

@@ -153,6 +153,8 @@ fn carved(path: &Path, damaged: &Path, engine: &Engine) -> Result<Option<(Store,
         return Ok(None);
     }
     let backend = RedbBackend::create(path, engine.environment.random()?, Settings::default())?;
+    disk::permit_like(path, damaged)
+        .map_err(|error| Error::io(format!("cannot write {}", path.display()), error))?;
     if carve(damaged, &backend)? == 0 {
         return Ok(None);
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::stream::{Carried, LEFT_OUT, Line, MAX_LINE_BYTES, SCHEMA, Seal, VERSION, hex};
 use crate::backend::Number;
-use crate::backend::disk::NewFile;
+use crate::backend::disk::{self, NewFile};
 use crate::codec::Encoded;
 use crate::error::{Error, Hint};
 use crate::id::{CommitId, ObjectId};
@@ -119,6 +119,7 @@ pub fn to_file<T>(
     name.push(format!(".tmp-{}", hex(&unique)));
     let beside = target.with_file_name(name);
     let written = NewFile::create(&beside).map_err(failed).and_then(|file| {
+        disk::permit_like(&beside, &target).map_err(failed)?;
         let mut out = BufWriter::new(file);
         let told = write(&mut out)?;
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;

@@ -175,7 +175,7 @@ impl Engine {
         let view = self.objects.view()?;
         let unknown = || {
             Error::not_found(format!("{revision:?}: the branch {branch} pointed at nothing then"))
-                .hint(Hint::ListLog)
+                .hint(Hint::ListMoves)
         };
         let start = match view.move_at(branch, time)? {
             Some((_, record)) if record.time <= time => return record.new.ok_or_else(unknown),
@@ -207,6 +207,7 @@ fn braces<'r>(revision: &str, steps: &'r str) -> Result<(i64, &'r str), Error> {
         Error::invalid(format!(
             "{time:?} in {revision:?} is no ISO 8601 time and no Unix milliseconds"
         ))
+        .hint(Hint::TimeForm)
     })?;
     Ok((millis, rest))
 }

@@ -18,6 +18,7 @@ use super::environment::Environment;
 use super::files;
 use super::open::CONFIG_FILE;
 use super::original;
+use crate::backend::disk;
 use crate::backend::redb::{RedbBackend, Settings};
 use crate::error::{Error, ErrorKind, Hint};
 
@@ -54,7 +55,7 @@ pub(crate) fn switch<T>(
     let unfinished = format!("{name}{UNFINISHED}");
     remove(directory, &unfinished)?;
     let beside = directory.join(unfinished);
-    let filled = filled(directory, &beside, environment, fill).map_err(|error| {
+    let filled = filled(directory, &beside, in_use, environment, fill).map_err(|error| {
         let told = with_room(error, &path, &directory.join(in_use), environment);
         let _ = files::remove(&beside); // the first error is the one to tell
         told
@@ -75,10 +76,13 @@ pub(crate) fn switch<T>(
 fn filled<T>(
     directory: &Path,
     path: &Path,
+    in_use: &str,
     environment: &Environment,
     fill: impl FnOnce(&Arc<RedbBackend>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let backend = RedbBackend::create(path, environment.random()?, Settings::default())?;
+    disk::permit_like(path, &directory.join(in_use))
+        .map_err(|error| Error::io(format!("cannot write {}", path.display()), error))?;
     let backend = Arc::new(backend);
     let filled = fill(&backend)?;
     backend.release();
