@@ -22,6 +22,7 @@ const READS: &[&str] = &[
     "branches",
     "changed_by",
     "close",
+    "check_transcript",
     "commit_object",
     "default_branch",
     "diff",
