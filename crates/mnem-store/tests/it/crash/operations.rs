@@ -21,6 +21,7 @@ const READS: &[&str] = &[
     "bound",
     "branches",
     "changed_by",
+    "check_transcript",
     "close",
     "check_transcript",
     "commit_object",
