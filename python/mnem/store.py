@@ -63,7 +63,8 @@ class Store(History):
     """A handle of an open store: an agent's memory under version control.
 
     Made by :func:`mnem.init` and :func:`mnem.open`. Cheap; may be shared between threads, and
-    used on both sides of a fork; a context manager that closes it. Every method raises
+    used on both sides of a fork (a store in memory if no other thread uses it when the process
+    forks; each side then has its own); a context manager that closes it. Every method raises
     :class:`mnem.MnemError` or one of its subclasses; on a closed handle
     :class:`mnem.StoreIoError`; for an argument of a wrong type an InvalidRefError that is a
     TypeError too, and for a number out of range one that is an OverflowError too.
@@ -274,7 +275,10 @@ class Store(History):
         elif target is not None:
             self._handle.checkout(target, discard)
         else:
-            raise InvalidRefError("checkout needs a target, or create= to make a branch")
+            raise InvalidRefError(
+                "checkout needs a target, or create= to make a branch",
+                hint="`mnem branch` lists the branches",
+            )
 
     def branch(self, name: str, *, start: str | None = None) -> BranchScope:
         """Make a branch; as a context manager, be on it inside and back where HEAD was after.
@@ -293,7 +297,8 @@ class Store(History):
         drafts = [id for id, _ in self.staged()] + self.staged_deletions()
         if drafts:
             raise InvalidRefError(
-                f"cannot go to a new branch over staged changes ({', '.join(drafts[:5])})"
+                f"cannot go to a new branch over staged changes ({', '.join(drafts[:5])})",
+                hint="`mnem commit -m MESSAGE` keeps the staged changes; `mnem status` lists them",
             )
         self.new_branch(name, start=start)
         return BranchScope(self, name)

@@ -82,6 +82,17 @@ def test_hints_reach_python(store):
     assert caught.value.conflicts == ()
 
 
+def test_what_python_refuses_has_a_hint_too(store):
+    store.add("draft", 1)
+    for call, hint in (
+        (lambda: store.branch("b"), "`mnem commit -m MESSAGE`"),
+        (store.checkout, "`mnem branch`"),
+    ):
+        with pytest.raises(mnem.InvalidRefError) as caught:
+            call()
+        assert hint in caught.value.hint
+
+
 def history(store):
     """Two commits on main, a branch beside it, and one conflict between them."""
     first = agents.remember(store, "plan", "basic", time_ms=1)

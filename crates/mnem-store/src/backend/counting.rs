@@ -1,6 +1,7 @@
 //! Backends for tests and benchmarks that count what is asked of another, or fail a call.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -174,6 +175,63 @@ impl<B: Backend> Backend for Failing<B> {
 
     fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
         self.call()?;
+        self.inner.inspect(tell)
+    }
+}
+
+/// Does something once, when another backend has answered with local rows: what happens between
+/// two reads of a call.
+pub struct Meanwhile<B> {
+    inner: B,
+    #[allow(clippy::type_complexity)] // it is said once
+    action: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl<B: Backend> Meanwhile<B> {
+    /// Does nothing yet.
+    pub fn new(inner: B) -> Self {
+        Self { inner, action: Mutex::default() }
+    }
+
+    /// Does this after the next answer with local rows.
+    pub fn after_rows(&self, action: impl FnOnce() + Send + 'static) {
+        *self.action.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(action));
+    }
+}
+
+impl<B: fmt::Debug> fmt::Debug for Meanwhile<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meanwhile").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+impl<B: Backend> Backend for Meanwhile<B> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn view(&self) -> Result<Box<dyn View + '_>, BackendError> {
+        let before = |question| {
+            if matches!(question, Question::Answered { .. }) {
+                let action = self.action.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(action) = action {
+                    action();
+                }
+            }
+            Ok(())
+        };
+        Ok(Box::new(Watched { inner: self.inner.view()?, before }))
+    }
+
+    fn publish(&self, batch: &Batch) -> Result<(), PublishError> {
+        self.inner.publish(batch)
+    }
+
+    fn damage(&self) -> Option<String> {
+        self.inner.damage()
+    }
+
+    fn inspect(&self, tell: &mut dyn FnMut(Found)) -> Result<(), BackendError> {
         self.inner.inspect(tell)
     }
 }

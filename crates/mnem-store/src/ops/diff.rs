@@ -11,6 +11,7 @@ use crate::state;
 use crate::store::Store;
 use crate::store::engine::Engine;
 use crate::store::snapshot::Snapshot;
+use crate::store::staging::Staged;
 
 /// A memory to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,12 +110,15 @@ impl Store {
         to: DiffTarget,
     ) -> Result<ChangeSet, Error> {
         let engine = self.engine()?;
+        let is_working = from == DiffTarget::Working || to == DiffTarget::Working;
+        let (staged, tip) =
+            if is_working { self.staged_over(&engine)? } else { (Staged::default(), None) };
         let state = |target| match target {
             DiffTarget::Nothing => Ok(None),
             DiffTarget::Commit(commit) => {
                 engine.known_commit(commit).map(|commit| Some(commit.state))
             }
-            DiffTarget::Working => Ok(Snapshot::new(&engine, self.tip_of(&engine)?)?.state()),
+            DiffTarget::Working => Ok(Snapshot::new(&engine, tip)?.state()),
         };
         let (from_state, to_state) = (state(from)?, state(to)?);
         let mut changes = ChangeSet::new();
@@ -124,7 +128,7 @@ impl Store {
         }
         for (target, is_new) in [(from, false), (to, true)] {
             if target == DiffTarget::Working {
-                self.lay_staging(&engine, &mut changes, from_state, is_new)?;
+                lay_staging(&engine, &staged, &mut changes, from_state, is_new)?;
             }
         }
         let mut kept = ChangeSet::new();
@@ -135,31 +139,30 @@ impl Store {
         }
         Ok(kept)
     }
+}
 
-    /// Lays staging over one side of changes between two states.
-    fn lay_staging(
-        &self,
-        engine: &Engine,
-        changes: &mut BTreeMap<NodeId, Change>,
-        from: Option<StateId>,
-        is_new: bool,
-    ) -> Result<(), Error> {
-        for (id, version) in self.staged_here(engine)?.edits() {
-            let before = if let Some(change) = changes.get(&id) {
-                *change
-            } else {
-                // Not among the changes: the same on both sides.
-                let version =
-                    from.map_or(Ok(None), |state| state::get(&engine.objects, state, &id))?;
-                Change { old: version, new: version }
-            };
-            let laid = if is_new {
-                Change { new: version, ..before }
-            } else {
-                Change { old: version, ..before }
-            };
-            changes.insert(id, laid);
-        }
-        Ok(())
+/// Lays staging over one side of changes between two states.
+fn lay_staging(
+    engine: &Engine,
+    staged: &Staged,
+    changes: &mut BTreeMap<NodeId, Change>,
+    from: Option<StateId>,
+    is_new: bool,
+) -> Result<(), Error> {
+    for (id, version) in staged.edits() {
+        let before = if let Some(change) = changes.get(&id) {
+            *change
+        } else {
+            // Not among the changes: the same on both sides.
+            let version = from.map_or(Ok(None), |state| state::get(&engine.objects, state, &id))?;
+            Change { old: version, new: version }
+        };
+        let laid = if is_new {
+            Change { new: version, ..before }
+        } else {
+            Change { old: version, ..before }
+        };
+        changes.insert(id, laid);
     }
+    Ok(())
 }

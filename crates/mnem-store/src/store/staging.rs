@@ -9,7 +9,7 @@ use super::engine::Engine;
 use super::snapshot::{Memory, Scan, Snapshot};
 use crate::backend::{ALL_ROWS, Batch, LocalTable, RowRange};
 use crate::error::{Error, Hint};
-use crate::id::{NodeId, NodeVersionId};
+use crate::id::{CommitId, NodeId, NodeVersionId};
 use crate::object::MemoryNode;
 use crate::state::EntryEdits;
 
@@ -106,8 +106,8 @@ impl Store {
         limit: Option<usize>,
     ) -> Result<Scan, Error> {
         let engine = self.engine()?;
-        let staged = self.staged_here(&engine)?;
-        let snapshot = Snapshot::new(&engine, self.tip_of(&engine)?)?;
+        let (staged, tip) = self.staged_over(&engine)?;
+        let snapshot = Snapshot::new(&engine, tip)?;
         // What staging hides must not use up the limit.
         let wanted = limit.map(|limit| limit.saturating_add(staged.deletions.len()));
         let mut versions = snapshot.versions(prefix, after, wanted)?;
@@ -128,11 +128,25 @@ impl Store {
     /// One node of working memory.
     pub fn working_node(&self, id: &NodeId) -> Result<Option<Arc<MemoryNode>>, Error> {
         let engine = self.engine()?;
-        let staged = self.staged_here(&engine)?;
+        let (staged, tip) = self.staged_over(&engine)?;
         match staged.nodes.get(id) {
             Some(version) => engine.node_at(id, *version).map(Some),
             None if staged.deletions.contains(id) => Ok(None),
-            None => Snapshot::new(&engine, self.tip_of(&engine)?)?.get(id),
+            None => Snapshot::new(&engine, tip)?.get(id),
+        }
+    }
+
+    /// What is staged and the commit it lies over. Another thread may move HEAD meanwhile, and
+    /// drafts of one branch are never shown over another.
+    pub(crate) fn staged_over(&self, engine: &Engine) -> Result<(Staged, Option<CommitId>), Error> {
+        let mut tip = self.tip_of(engine)?;
+        loop {
+            let staged = self.staged_here(engine)?;
+            let now = self.tip_of(engine)?;
+            if now == tip {
+                return Ok((staged, tip));
+            }
+            tip = now;
         }
     }
 
