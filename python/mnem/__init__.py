@@ -142,7 +142,7 @@ def open(
     busy_timeout: float = 10.0,
     allow_network: bool = False,
 ) -> Store:
-    """Open the store at a directory or the nearest one above it.
+    """Open the store at a directory, which must exist, or the nearest one above it.
 
     ``":memory:"`` makes a new store in memory, gone when it is closed. ``busy_timeout`` is how
     many seconds each call of this handle waits while another process holds the store, after

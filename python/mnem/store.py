@@ -116,11 +116,11 @@ class Store(History):
         try:
             return cls(_mnem.init(path, default_branch, reproducible, allow_network))
         except StoreExistsError:
-            if not exist_ok:
+            if not (exist_ok and Path(path).is_dir()):
                 raise
             store = cls.open(path, allow_network=allow_network)
             # One above the directory is another one.
-            if Path(path).is_dir() and Path(path).samefile(store.root):
+            if Path(path).samefile(store.root):
                 return store
             store.close()
             raise

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mnem_store::ops::Meta;
 use mnem_store::store::FormatVersion;
 use mnem_store::store::revision::parse_time;
-use mnem_store::{BranchName, Clock, Environment, Error, ErrorKind, Hint, Store, Waiting};
+use mnem_store::{BranchName, Clock, Environment, Error, Hint, Store, Waiting};
 
 use crate::error::Failure;
 use crate::output::{Output, Progress, option};
@@ -112,16 +112,6 @@ impl Context {
         }
     }
 
-    /// Where the store is looked for. A name that is mistyped must not lead to a store above it.
-    pub fn place(&self) -> Result<PathBuf, Failure> {
-        let directory = self.directory();
-        if matches!(directory.try_exists(), Ok(false)) {
-            let message = format!("{} does not exist, so no store is there", directory.display());
-            return Err(Error::new(ErrorKind::NoStore, message).hint(Hint::Init).into());
-        }
-        Ok(directory)
-    }
-
     /// This machine, its clock stopped by `--time`, and a person who is told of a repair.
     pub fn environment(&self) -> Environment {
         let mut environment = system::environment();
@@ -159,7 +149,7 @@ impl Context {
     }
 
     fn open_on_head(&self) -> Result<Store, Failure> {
-        let store = Store::open(&self.place()?, self.environment())?;
+        let store = Store::open(&self.directory(), self.environment())?;
         self.advise(&store)?;
         Ok(store)
     }

@@ -36,7 +36,7 @@ pub fn run(context: &Context, args: &Args) -> Result<Fsck, Failure> {
         let what = "a repair asks before it starts, and there is no terminal to ask at";
         return Err(Failure::usage(what).hint(HINT_YES));
     }
-    let (directory, environment) = (context.place()?, context.environment());
+    let (directory, environment) = (context.directory(), context.environment());
     let bar = Progress::counting("entries read");
     let found = Store::fsck_at(&directory, environment.clone(), |read| bar.at(read))?;
     drop(bar);

@@ -31,7 +31,7 @@ pub fn run(context: &Context, args: &Args) -> Result<Migrate, Failure> {
         bar = Some((shown, progress));
     };
     let environment = context.environment();
-    let migrated = Store::migrate(&context.place()?, &environment, args.dry_run, progress)?;
+    let migrated = Store::migrate(&context.directory(), &environment, args.dry_run, progress)?;
     let outcome = if migrated.from == FormatVersion::CURRENT {
         Outcome::NothingToDo
     } else if migrated.changed {

@@ -16,7 +16,7 @@ pub struct Args {}
 
 pub fn run(context: &Context, _: &Args) -> Result<Verify, Failure> {
     let environment = Environment { examine: true, ..context.environment() };
-    let place = context.place()?;
+    let place = context.directory();
     let bar = Progress::counting("objects");
     let verified = Store::open(&place, environment).map_err(Failure::from).and_then(|store| {
         let verified = store.verify(|read| bar.at(read));

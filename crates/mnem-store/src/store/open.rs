@@ -115,15 +115,20 @@ impl Store {
         Ok((Self::open_at(root, environment)?, told))
     }
 
-    /// Opens the store at a directory or the nearest one above it.
+    /// Opens the store at a directory, which must exist, or the nearest one above it.
     pub fn open(directory: &Path, environment: Environment) -> Result<Self, Error> {
         Self::open_at(Self::discover(directory)?, environment)
     }
 
-    /// The directory, here or above, that contains a store.
+    /// The directory, here or above, that contains a store. A name that is mistyped must not lead to
+    /// the store above it.
     pub fn discover(directory: &Path) -> Result<PathBuf, Error> {
         let start = absolute(directory)
             .map_err(|error| Error::io(format!("cannot read {}", directory.display()), error))?;
+        if matches!(start.try_exists(), Ok(false)) {
+            let message = format!("{} does not exist, so no store is there", directory.display());
+            return Err(Error::new(ErrorKind::NoStore, message).hint(Hint::Init));
+        }
         nearest(&start).ok_or_else(|| {
             let mut links = start.ancestors().map(|directory| directory.join(STORE_DIRECTORY));
             if let Some(link) = links.find(|path| path.is_symlink()) {

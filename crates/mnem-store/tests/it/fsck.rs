@@ -319,6 +319,7 @@ fn what_is_no_file_or_leads_nowhere_is_named() {
     // A disk that is not there.
     let place = tempfile::tempdir().unwrap();
     symlink("elsewhere", place.path().join(".mnem")).unwrap();
+    fs::create_dir(place.path().join("below")).unwrap();
     let error = Store::open(&place.path().join("below"), environment()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoStore);
     assert!(error.to_string().ends_with(".mnem is a link that leads to no directory"), "{error}");

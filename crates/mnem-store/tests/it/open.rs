@@ -12,7 +12,9 @@ fn every_open_of_a_store_is_the_same_store() {
     let directory = tempfile::tempdir().unwrap();
     let options = InitOptions::default();
     let first = Store::init(&directory.path().join("deep"), &options, environment()).unwrap();
-    let second = Store::open(&directory.path().join("deep/below/it"), environment()).unwrap();
+    let below = directory.path().join("deep/below/it");
+    std::fs::create_dir_all(&below).unwrap();
+    let second = Store::open(&below, environment()).unwrap();
     put(&first, "a", "1");
     assert_eq!(second.snapshot().unwrap().count().unwrap(), 1);
     put(&second, "b", "1");

@@ -124,7 +124,7 @@ fn reading_changes_nothing() {
         let side = store.on(&side_branch(), "t").unwrap();
         assert_eq!(side.head_commit().unwrap(), Some(commits[1]));
         // Every open in a process is one engine.
-        assert!(Store::open(&place.join("deeper"), environment()).is_ok());
+        assert!(Store::open(&place.join(".mnem"), environment()).is_ok());
         let prefix = &commits[0].to_string()[..9];
         assert_eq!(store.find_object(prefix).unwrap().0.id(), commits[0].into());
         drop((store, side));

@@ -49,7 +49,15 @@ fn a_path_with_dots_is_where_it_leads() {
     let made = Store::init(&beside, &InitOptions::default(), environment()).unwrap();
     assert_eq!(made.root(), Some(&*there));
     assert_eq!(Store::discover(&there.join("x/.././y/..")).unwrap(), there);
+    fs::create_dir(here.join("x")).unwrap();
     assert_eq!(Store::discover(&there.join("../here/x")).unwrap(), here);
+    for gone in ["y", "x/y/z"] {
+        let error = Store::open(&here.join(gone), environment()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoStore);
+        assert!(
+            error.to_string().ends_with(&format!("{gone} does not exist, so no store is there"))
+        );
+    }
     #[cfg(unix)]
     {
         // Above a link is what is above the directory that it leads to.
