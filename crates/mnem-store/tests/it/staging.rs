@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use mnem_store::backend::counting::{Counting, Meanwhile};
+use mnem_store::backend::counting::Counting;
 use mnem_store::backend::{Backend, MemoryBackend};
 use mnem_store::ops::log::LogOptions;
-use mnem_store::ops::{ChangeKind, Changes, ConflictKind, DiffTarget, MergeOptions, Meta};
+use mnem_store::ops::{ChangeKind, Changes, ConflictKind, MergeOptions, Meta};
 use mnem_store::store::local::LocalEdit;
 use mnem_store::{BranchName, CommitId, Error, ErrorKind, Head, InitOptions, Store};
 
@@ -490,34 +490,4 @@ fn eight_threads_count_without_losing_one() {
     });
     let node = store.snapshot().unwrap().get(&id("counter")).unwrap().unwrap();
     assert_eq!(node.content.as_text(), Some("160"));
-}
-
-#[test]
-fn drafts_of_one_branch_are_never_shown_over_another() {
-    let backend = Arc::new(Meanwhile::new(MemoryBackend::new()));
-    let shared = Arc::clone(&backend) as Arc<dyn Backend>;
-    let store = Arc::new(Store::over_backend(shared, &InitOptions::default(), environment()));
-    put(&store, "kept", "k");
-    put(&store.on(&branch("side"), "agent").unwrap(), "beside", "b");
-    let reads: [fn(&Store) -> BTreeSet<String>; 3] = [
-        |store| store.working_memory("", None).unwrap().keys().map(ToString::to_string).collect(),
-        |store| {
-            let names = ["draft", "kept", "beside"].into_iter();
-            names
-                .filter(|name| store.working_node(&id(name)).unwrap().is_some())
-                .map(str::to_owned)
-                .collect()
-        },
-        |store| {
-            let changes = store.diff(DiffTarget::Nothing, DiffTarget::Working).unwrap();
-            changes.into_iter().map(|change| change.id.to_string()).collect()
-        },
-    ];
-    for read in reads {
-        store.checkout("main", true).unwrap();
-        store.stage(note("draft", "d")).unwrap();
-        let mover = Arc::clone(&store);
-        backend.after_rows(move || drop(mover.checkout("side", true).unwrap()));
-        assert_eq!(read(&store), BTreeSet::from(["beside".to_owned(), "kept".to_owned()]));
-    }
 }

@@ -1,17 +1,19 @@
 //! Many threads write one store: their writes share publishes, and each stands or falls alone.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use mnem_store::backend::counting::Meanwhile;
 use mnem_store::backend::redb::Settings;
 use mnem_store::backend::storage::{CountingStorage, CrashStorage, StorageCounts};
 use mnem_store::backend::{
     Backend, BackendError, Batch, Entry, Found, MemoryBackend, PublishError, RedbBackend, View,
 };
 use mnem_store::ops::log::LogOptions;
-use mnem_store::ops::{Changes, MergeOptions, MergeOutcome, Meta};
+use mnem_store::ops::{Changes, DiffTarget, MergeOptions, MergeOutcome, Meta};
 use mnem_store::store::local::LocalEdit;
 use mnem_store::{BranchName, CommitId, Error, ErrorKind, InitOptions, Store};
 
@@ -368,4 +370,34 @@ fn twenty_threads_need_fewer_syncs_than_commits() {
     assert_eq!(store.log(&first_parent).unwrap().len(), 400, "one line");
     assert_eq!(store.snapshot().unwrap().count().unwrap(), 400);
     assert_eq!(store.verify(|_| ()).unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
+fn drafts_of_one_branch_are_never_shown_over_another() {
+    let backend = Arc::new(Meanwhile::new(MemoryBackend::new()));
+    let shared = Arc::clone(&backend) as Arc<dyn Backend>;
+    let store = Arc::new(Store::over_backend(shared, &InitOptions::default(), environment()));
+    put(&store, "kept", "k");
+    put(&store.on(&BranchName::new("side").unwrap(), "agent").unwrap(), "beside", "b");
+    let reads: [fn(&Store) -> BTreeSet<String>; 3] = [
+        |store| store.working_memory("", None).unwrap().keys().map(ToString::to_string).collect(),
+        |store| {
+            let names = ["draft", "kept", "beside"].into_iter();
+            names
+                .filter(|name| store.working_node(&id(name)).unwrap().is_some())
+                .map(str::to_owned)
+                .collect()
+        },
+        |store| {
+            let changes = store.diff(DiffTarget::Nothing, DiffTarget::Working).unwrap();
+            changes.into_iter().map(|change| change.id.to_string()).collect()
+        },
+    ];
+    for read in reads {
+        store.checkout("main", true).unwrap();
+        store.stage(note("draft", "d")).unwrap();
+        let mover = Arc::clone(&store);
+        backend.after_rows(move || drop(mover.checkout("side", true).unwrap()));
+        assert_eq!(read(&store), BTreeSet::from(["beside".to_owned(), "kept".to_owned()]));
+    }
 }
