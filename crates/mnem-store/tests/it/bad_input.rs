@@ -552,6 +552,7 @@ fn stores_do_not_nest_and_are_found_from_below() {
     );
     assert_eq!(error.unwrap_err().kind(), INVALID);
     assert!(bytes(directory.path()) == before);
+    std::fs::create_dir_all(&below).unwrap();
     let found = Store::open(&below, environment()).unwrap();
     assert_eq!(found.root(), Some(directory.path()));
     let empty = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ fn a_store_remembers_and_says_why() {
     let third = put(&store, "plan", "pro");
     drop(store);
 
-    let store = Store::open(&directory.path().join("below"), environment()).unwrap();
+    let store = Store::open(&directory.path().join(".mnem"), environment()).unwrap();
     let blame = store.blame(&id("plan"), None).unwrap();
     assert_eq!((blame.commit, blame.removed), (third, false));
     assert_eq!(store.blame(&id("plan"), Some("HEAD~1")).unwrap().commit, first);
