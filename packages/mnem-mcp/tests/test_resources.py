@@ -134,7 +134,8 @@ async def test_there_are_no_prompts(use):
 
 async def test_what_cannot_be_completed_is_told(directory):
     node = ResourceTemplateReference(type="ref/resource", uri="mnem://memory/{node_id}")
-    async with mcp.Client(build_server(directory / "nothing" / "here")) as client:
+    (directory / "nothing").mkdir()
+    async with mcp.Client(build_server(directory / "nothing")) as client:
         (directory / ".mnem").rename(directory / "old")
         with pytest.raises(mcp.MCPError, match=r"^no_store: no mnemosyne store at or above "):
             await client.complete(node, {"name": "node_id", "value": ""})

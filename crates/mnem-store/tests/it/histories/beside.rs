@@ -84,7 +84,7 @@ impl Pair {
             self.kept.clear();
             self.store.close();
         }
-        let found = Store::discover(&place.join("within")).unwrap();
+        let found = Store::discover(&place.join(".mnem")).unwrap();
         let again = Store::open(&found, self.environment.clone()).unwrap();
         std::mem::replace(&mut self.store, again).close();
     }
