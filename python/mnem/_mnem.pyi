@@ -110,6 +110,9 @@ class Store:
     def memory_at(
         self, commit: str, prefix: str | None, after: str | None, limit: int | None
     ) -> dict[str, MemoryNode]: ...
+    def ids(
+        self, at: str | None, prefix: str | None, after: str | None, limit: int | None
+    ) -> list[str]: ...
     def working_node(self, node_id: str) -> MemoryNode | None: ...
     def working_memory(
         self, prefix: str | None, after: str | None, limit: int | None

@@ -463,6 +463,26 @@ class Store(History):
         """
         return self._handle.memory(prefix, after, limit)
 
+    def ids(
+        self,
+        *,
+        at: str | None = None,
+        prefix: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> list[str]:
+        """The ids of committed memory, in order; no node is read.
+
+        ``at`` is a revision, the branch's tip unless given; the rest is as in :meth:`memory`.
+        InvalidRefError when ``at`` names no commit.
+
+        >>> store = mnem.open(":memory:")
+        >>> _ = store.write({"user:1": "Ada", "user:2": "Grace", "plan": 1}, message="learn")
+        >>> store.ids(), store.ids(prefix="user:", after="user:1")
+        (['plan', 'user:1', 'user:2'], ['user:2'])
+        """
+        return self._handle.ids(at, prefix, after, limit)
+
     def working_node(self, node_id: str) -> MemoryNode | None:
         """One node of working memory: committed memory with staging over it.
 

@@ -25,6 +25,14 @@ def test_prefixes_and_limits(store):
     assert list(store.state_at(first, prefix="b:", after="b:1", limit=1)) == ["b:2"]
     assert list(agents.recall(store, after="b:2")) == ["b:3"]
     assert list(agents.recall(store, at="main", after="b", limit=1)) == ["b:1"]
+    assert store.ids() == ["a", "b:1", "b:2", "b:3"]
+    assert store.ids(prefix="b:", after="b:1", limit=1) == store.ids(at=first, after="b:1", limit=1)
+    assert store.ids(prefix="b:", after="b:1", limit=1) == ["b:2"]
+    store.write({"a": None}, message="forget")
+    assert (store.ids(at=first, limit=1), store.ids(limit=1)) == (["a"], ["b:1"])
+    with pytest.raises(mnem.InvalidRefError):
+        store.ids(at="nowhere")
+    store.write({"a": 1}, message="learn again")
     assert store.memory(after="b:3") == store.memory(prefix="a", after="b") == {}
     assert store.exists("a")
     assert not store.exists("b")

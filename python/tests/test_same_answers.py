@@ -118,7 +118,19 @@ RECORDED = read(FILE.read_text(encoding="utf-8"))
 SECTIONS = list(dict.fromkeys(call.section for call in RECORDED))
 # What 0.0.7 had not.
 ADDED = {
-    *("close", "exists", "export", "flips", "fsck", "get", "local", "memory", "on", "reflog"),
+    *(
+        "close",
+        "exists",
+        "export",
+        "flips",
+        "fsck",
+        "get",
+        "ids",
+        "local",
+        "memory",
+        "on",
+        "reflog",
+    ),
     *("restore", "revert", "undo", "update", "verify", "write"),
 }
 

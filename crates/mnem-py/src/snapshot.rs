@@ -105,6 +105,12 @@ impl Asked {
         snapshot.scan(&self.prefix, self.after.as_ref(), self.limit)
     }
 
+    /// The ids of those at one commit.
+    pub fn ids_of(&self, snapshot: &Snapshot) -> Result<Vec<String>, Error> {
+        let versions = snapshot.versions(&self.prefix, self.after.as_ref(), self.limit)?;
+        Ok(versions.into_iter().map(|(id, _)| id.to_string()).collect())
+    }
+
     /// Those of HEAD's memory with staging over it.
     pub fn of_working_memory(&self, store: &Store) -> Result<Scan, Error> {
         store.scan_working_memory(&self.prefix, self.after.as_ref(), self.limit)

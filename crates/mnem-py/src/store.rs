@@ -238,6 +238,23 @@ impl PyStore {
         guarded(|| memory(py, || asked.of(&self.0.snapshot_at(&commit)?)))
     }
 
+    fn ids(
+        &self,
+        py: Python<'_>,
+        at: Option<Text>,
+        prefix: Option<Text>,
+        after: Option<Text>,
+        limit: Option<Limit>,
+    ) -> PyResult<Vec<String>> {
+        let asked = Asked::new(prefix, after, limit);
+        guarded(|| {
+            Ok(py.detach(|| match &at {
+                Some(at) => asked.ids_of(&self.0.snapshot_at(at)?),
+                None => asked.ids_of(&self.0.snapshot()?),
+            })?)
+        })
+    }
+
     fn working_node<'py>(&self, py: Python<'py>, node_id: Text) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let id = NodeId::from_stored(node_id.into_string());

@@ -53,6 +53,20 @@ async def test_recall_goes_through_memory_page_by_page(use):
     assert [id for result in at for id in result] == ids
 
 
+async def test_a_page_reads_the_nodes_that_it_shows(use, monkeypatch):
+    await fill(use, 300)
+    read, state_at = [], mnem.Store.state_at
+
+    def count(store, *arguments, **asked):
+        found = state_at(store, *arguments, **asked)
+        read.extend(found)
+        return found
+
+    monkeypatch.setattr(mnem.Store, "state_at", count)
+    assert len(await use.result("recall", limit=3)) == 3
+    assert len(read) <= 4
+
+
 async def test_a_page_is_of_memory_as_it_is_now(use):
     ids = await fill(use, 300)
     first = await use("recall", limit=100)

@@ -146,7 +146,7 @@ class Memory:
         return ids
 
     def _read_ids(self, commit: str) -> list[str]:
-        return list(self._bound().state_at(commit))
+        return self._bound().ids(at=commit)
 
     def _changed_ids(self, known: str, ids: list[str], commit: str) -> list[str]:
         """The ids at a commit from those at another one: it costs what differs."""
