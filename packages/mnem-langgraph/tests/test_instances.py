@@ -18,7 +18,7 @@ import hypothesis.strategies as st
 import mnem
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, rule
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 from langgraph.store.base import PutOp
 from mnem_langgraph import MnemosyneStore, shelf, store, timeline
 
@@ -250,11 +250,14 @@ class Instances(RuleBasedStateMachine):
             assert instance.get(item.namespace, item.key) == item
 
 
-TestInstances = Instances.TestCase
-TestInstances.settings = settings(
-    max_examples=40,
-    stateful_step_count=30,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+def test_instances_follow_what_others_do():
+    run_state_machine_as_test(
+        Instances,
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=30,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
