@@ -69,8 +69,9 @@ class Instances(RuleBasedStateMachine):
         self.time = 1_000
         self.instances = [MnemosyneStore(self.path), MnemosyneStore(self.root, branch="side")]
         self.states, self.times = {}, {}
-        # When a version was put again.
-        self.again = {}
+        # When a version was put again, and which of these were put over or forgotten since: of
+        # those the store may have dropped that.
+        self.again, self.left = {}, set()
 
     def teardown(self):
         for instance in self.instances:
@@ -154,7 +155,9 @@ class Instances(RuleBasedStateMachine):
         for place, value in puts.items():
             id = ENCODED[place]
             if value is not None and id in before and version(before[id]) == version(after[id]):
+                self.follow(handle)
                 self.again[id, version(after[id])] = self.now
+                self.left.discard((id, version(after[id])))
 
     @rule(which=st.integers(0, 1), place=places, value=st.one_of(st.none(), values))
     def put(self, which, place, value):
@@ -183,9 +186,11 @@ class Instances(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1), place=places)
     def get(self, which, place):
         instance = self.instances[which]
-        expected = self.expected(instance._store).get(place)
+        expected = self.expected(instance._store)
         item = instance.get(*place)
-        assert (item and self.told(item)[1]) == expected
+        assert (item is not None) == (place in expected)
+        if item is not None:
+            self.check(item, expected)
 
     @rule(which=st.integers(0, 1), prefix=st.sampled_from([(), ("a",), ("m", "50%")]))
     def search(self, which, prefix):
@@ -193,8 +198,7 @@ class Instances(RuleBasedStateMachine):
         expected = self.expected(instance._store)
         below = {p: told for p, told in expected.items() if p[0][: len(prefix)] == prefix}
         items = instance.search(prefix, limit=1000)
-        assert dict(map(self.told, items)) == below
-        assert len(items) == len(below)
+        self.check_all(items, below)
         page = instance.search(prefix, limit=2, offset=1)
         assert page == items[1:3]
         ones = instance.search(prefix, filter={"n": 1}, limit=1000)
@@ -212,18 +216,24 @@ class Instances(RuleBasedStateMachine):
         return place, (item.value, item.created_at, item.updated_at)
 
     def expected(self, handle):
-        """Each item by its place: its value and its times."""
+        """Each item by its place: its value, when it came, and when it may have been put last."""
         tip = handle.head_commit()
-        for commit in reversed(handle.log()):
-            self.read(commit)
+        self.follow(handle)
         found = {}
         for id, node in self.states.get(tip, {}).items():
             if id in IDS and (ENCODED[IDS[id]] == id or ENCODED[IDS[id]] not in self.states[tip]):
                 created, updated = self.times[tip][id]
-                updated = max(updated, self.again.get((id, version(node)), 0))
+                put = (id, version(node))
+                last = {max(updated, self.again.get(put, 0))}
+                if put in self.left:
+                    last.add(updated)
                 value = node.content if isinstance(node.content, dict) else {"value": node.content}
-                found[IDS[id]] = (value, moment(created), moment(updated))
+                found[IDS[id]] = (value, moment(created), set(map(moment, last)))
         return found
+
+    def follow(self, handle):
+        for commit in reversed(handle.log()):
+            self.read(commit)
 
     def read(self, commit):
         """What is there at a commit, and since when: on the line whose version it is."""
@@ -231,6 +241,9 @@ class Instances(RuleBasedStateMachine):
             return
         state = self.states[commit.id] = self.root.state_at(commit.id)
         times = self.times[commit.id] = {}
+        for parent in commit.parents:
+            before = {(id, version(node)) for id, node in self.states[parent].items()}
+            self.left |= before - {(id, version(node)) for id, node in state.items()}
         for id, node in state.items():
             lines = [parent for parent in commit.parents if id in self.states[parent]]
             same = [p for p in lines if version(self.states[p][id]) == version(node)]
@@ -239,9 +252,21 @@ class Instances(RuleBasedStateMachine):
             else:
                 times[id] = (self.times[lines[0]][id][0] if lines else commit.time, commit.time)
 
+    def check_all(self, items, expected):
+        assert {(item.namespace, item.key) for item in items} == expected.keys()
+        assert len(items) == len(expected)
+        for item in items:
+            self.check(item, expected)
+
+    def check(self, item, expected):
+        place, (value, created, updated) = self.told(item)
+        assert (value, created) == expected[place][:2]
+        assert updated in expected[place][2]
+
     def compare(self, instance):
         items = instance.search((), limit=1000)
-        assert dict(map(self.told, items)) == self.expected(instance._store)
+        expected = self.expected(instance._store)
+        self.check_all(items, expected)
         assert [i.updated_at for i in items] == sorted((i.updated_at for i in items), reverse=True)
         assert instance.list_namespaces() == sorted({item.namespace for item in items})
         with MnemosyneStore(self.root, branch=instance._branch) as anew:
