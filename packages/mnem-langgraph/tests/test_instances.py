@@ -69,9 +69,9 @@ class Instances(RuleBasedStateMachine):
         self.time = 1_000
         self.instances = [MnemosyneStore(self.path), MnemosyneStore(self.root, branch="side")]
         self.states, self.times = {}, {}
-        # When a version was put again, and which of these were put over or forgotten since: of
-        # those the store may have dropped that.
-        self.again, self.left = {}, set()
+        # When a version was put again. That is dropped with a version that no branch has any more,
+        # by who meets it.
+        self.again = {}
 
     def teardown(self):
         for instance in self.instances:
@@ -155,9 +155,8 @@ class Instances(RuleBasedStateMachine):
         for place, value in puts.items():
             id = ENCODED[place]
             if value is not None and id in before and version(before[id]) == version(after[id]):
-                self.follow(handle)
                 self.again[id, version(after[id])] = self.now
-                self.left.discard((id, version(after[id])))
+                assert instance.get(*place).updated_at == moment(self.now)
 
     @rule(which=st.integers(0, 1), place=places, value=st.one_of(st.none(), values))
     def put(self, which, place, value):
@@ -218,22 +217,16 @@ class Instances(RuleBasedStateMachine):
     def expected(self, handle):
         """Each item by its place: its value, when it came, and when it may have been put last."""
         tip = handle.head_commit()
-        self.follow(handle)
+        for commit in reversed(handle.log()):
+            self.read(commit)
         found = {}
         for id, node in self.states.get(tip, {}).items():
             if id in IDS and (ENCODED[IDS[id]] == id or ENCODED[IDS[id]] not in self.states[tip]):
                 created, updated = self.times[tip][id]
-                put = (id, version(node))
-                last = {max(updated, self.again.get(put, 0))}
-                if put in self.left:
-                    last.add(updated)
+                last = {updated, max(updated, self.again.get((id, version(node)), 0))}
                 value = node.content if isinstance(node.content, dict) else {"value": node.content}
                 found[IDS[id]] = (value, moment(created), set(map(moment, last)))
         return found
-
-    def follow(self, handle):
-        for commit in reversed(handle.log()):
-            self.read(commit)
 
     def read(self, commit):
         """What is there at a commit, and since when: on the line whose version it is."""
@@ -241,9 +234,6 @@ class Instances(RuleBasedStateMachine):
             return
         state = self.states[commit.id] = self.root.state_at(commit.id)
         times = self.times[commit.id] = {}
-        for parent in commit.parents:
-            before = {(id, version(node)) for id, node in self.states[parent].items()}
-            self.left |= before - {(id, version(node)) for id, node in state.items()}
         for id, node in state.items():
             lines = [parent for parent in commit.parents if id in self.states[parent]]
             same = [p for p in lines if version(self.states[p][id]) == version(node)]
